@@ -121,12 +121,9 @@ distances: $(VENV)/dev ## Mine the distances that ptxas relies on, from random k
 	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES)
 
-benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/sass_speed.py
-	$(BIN)/python benchmarks/verifiers.py
-	$(BIN)/python benchmarks/evaluation.py
-	$(BIN)/python benchmarks/building.py
+benchmark: $(VENV)/dev ## Measure speed, with llc's and Z3's times beside ours
+	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.evaluation
 
 study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes two hours, and goes on where it was interrupted
 	mkdir -p $(STUDY)
@@ -135,13 +132,13 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	$(BIN)/python -m benchmarks.runnable answers --dataset $(STUDY)/sample --measured $(STUDY)/runnable.jsonl
 	$(BIN)/python -m benchmarks.machine_code measure --dataset $(STUDY)/sample --answers machine-code compiled --measured $(STUDY)/machine-code.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compiler-times $(STUDY)/sample -o $(STUDY)/compiler-times.jsonl
-	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl --compiler-times $(STUDY)/compiler-times.jsonl -o docs/allocation-study.md --images docs/images
+	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl --compiler-times $(STUDY)/compiler-times.jsonl --images docs/images
 
 expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels differ, and how good their registers are
 	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study
 	$(BIN)/python -m benchmarks.expert_study.best_answers $(DATASET)/expert -o results/expert-study/best.jsonl
 	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert --model predictions:results/expert-study/best.jsonl --machine-code --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study/best
-	$(BIN)/python -m benchmarks.expert_study $(DATASET)/expert --sweep $(DATASET) --results results/expert-study -o docs/expert-study.md --images docs/images
+	$(BIN)/python -m benchmarks.expert_study $(DATASET)/expert --sweep $(DATASET) --results results/expert-study --images docs/images
 
 figures: $(VENV)/dev ## Make the figures of the README
 	$(BIN)/python -m benchmarks.figures docs/images

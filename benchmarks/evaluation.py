@@ -1,6 +1,6 @@
 """The cost of scoring: 100 samples of every kernel of mini against one, and a resumed run.
 
-    python benchmarks/evaluation.py [--samples 100]
+    python -m benchmarks.evaluation [--samples 100]
 
 Every sample is the compiler's answer; two of three have the register of
 another value somewhere. Each run is a process of its own on one core, one after

@@ -6,7 +6,6 @@ It writes `.eval_results/verilocc-bench.yaml` for the model's repository, with
 the results of all entries whose link `model` leads there. These must have the
 same authors: anybody may link to a model. `--page` is the leaderboard's
 address, so that a reader can look up how the results were found.
-`--format model-index` writes an older form, for the model's card.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from typing import Any
 from leaderboard.boards import boards
 from leaderboard.rendering.entries import BoardEntry, read_entries
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.hub_results import Source, eval_results_yaml, model_index_yaml
+from verilocc_bench.evaluation.hub_results import Source, eval_results_yaml
 from verilocc_bench.files import write_output
 
-FORMATS = {"eval-results": eval_results_yaml, "model-index": model_index_yaml}
 HUB = "https://huggingface.co/"
 
 
@@ -34,7 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add = parser.add_argument
     add("entries", type=Path, help="a folder of revalidated submissions (*.json, however deep)")
-    add("--format", choices=tuple(FORMATS), default="eval-results")
     add("--model", required=True, metavar="OWNER/NAME", help="the model that has the results")
     add("--entry", action="append", metavar="NAME", help="only this entry; may be given again")
     add("--board", default=boards()[0].name, help="default: %(default)s")
@@ -46,7 +43,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         text = hub_results(
             options.entries,
-            options.format,
             board=options.board,
             model=options.model,
             names=options.entry,
@@ -63,7 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def hub_results(
     folder: Path,
-    kind: str,
     *,
     board: str,
     model: str,
@@ -94,7 +89,7 @@ def hub_results(
         raise InputError(message, source=folder)
     documents = {entry.submission["name"]: _as_results(entry, model, revision) for entry in entries}
     source = None if page is None else Source("verilocc-bench leaderboard", page)
-    return FORMATS[kind](documents, dataset_id, source)
+    return eval_results_yaml(documents, dataset_id, source)
 
 
 def _who(entry: BoardEntry) -> str:

@@ -42,14 +42,13 @@ def _parser() -> argparse.ArgumentParser:
     times.add_argument("sample", type=Path, help="the folder that copy has made")
     times.add_argument("-o", "--output", type=Path, required=True, help="a file of JSON lines")
     times.set_defaults(action=_compiler_times)
-    report = commands.add_parser("report", help="write the document and its plots")
+    report = commands.add_parser("report", help="print the tables, and draw the plots")
     report.add_argument("study", type=Path, help="what measure has written")
     report.add_argument("--runnable", type=Path, help="what benchmarks.runnable has written")
     report.add_argument(
         "--machine-code", type=Path, help="what benchmarks.machine_code has written"
     )
     report.add_argument("--compiler-times", type=Path, help="what compiler-times has written")
-    report.add_argument("-o", "--output", type=Path, required=True, help="a Markdown file")
     report.add_argument("--images", type=Path, required=True, help="a folder for plots")
     report.set_defaults(action=_report)
     return parser
@@ -76,15 +75,10 @@ def _compiler_times(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from benchmarks.allocation_study.document import Sources, report
+    from benchmarks.allocation_study.report import Sources, report
 
-    sources = Sources(
-        options.study,
-        options.runnable,
-        options.machine_code,
-        options.compiler_times,
-    )
-    report(sources, options.output, options.images)
+    files = options.study, options.runnable, options.machine_code, options.compiler_times
+    report(Sources(*files), options.images)
 
 
 if __name__ == "__main__":

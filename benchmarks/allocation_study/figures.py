@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from benchmarks.allocation_study.records import Measured, Measurement
 
-"""Ranges of virtual registers: from, and below."""
-
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -37,10 +35,9 @@ class Worth:
     """An allocator against the compiler, over `kernels`.
 
     Counts of kernels: with a `valid` answer; of these proved `optimal`; with
-    `fewer` or `more` registers than the compiler; of `higher` or `lower`
-    occupancy. Means over the valid answers: `gap` to the lower bound and
-    registers `saved`; `most_saved` is the maximum. `steps`: waves (or warps)
-    won, minus those lost.
+    `fewer` or `more` registers than the compiler; of `higher` occupancy. Means
+    over the valid answers: `gap` to the lower bound and registers `saved`;
+    `most_saved` is the maximum.
     """
 
     kernels: int
@@ -49,16 +46,9 @@ class Worth:
     fewer: int
     more: int
     higher: int
-    lower: int
-    steps: int
     gap: float
     saved: float
     most_saved: int
-
-    @property
-    def equal(self) -> int:
-        """The number of kernels with as many registers as the compiler's."""
-        return self.valid - self.fewer - self.more
 
 
 def worth(measurements: Sequence[Measurement], allocator: str) -> Worth | None:
@@ -67,14 +57,14 @@ def worth(measurements: Sequence[Measurement], allocator: str) -> Worth | None:
     if not asked:
         return None
     registers = []
-    waves = []
+    higher = 0
     for each in asked:
         found, compiler = each.answers[allocator], each.answers["compiler"]
         if found.registers is not None and found.occupancy is not None:
             assert compiler.registers is not None
             assert compiler.occupancy is not None
             registers.append((found.registers, compiler.registers, each.bound))
-            waves.append(found.occupancy - compiler.occupancy)
+            higher += found.occupancy > compiler.occupancy
     count = max(1, len(registers))
     return Worth(
         len(asked),
@@ -82,9 +72,7 @@ def worth(measurements: Sequence[Measurement], allocator: str) -> Worth | None:
         sum(own == bound for own, _, bound in registers),
         sum(own < other for own, other, _ in registers),
         sum(own > other for own, other, _ in registers),
-        sum(wave > 0 for wave in waves),
-        sum(wave < 0 for wave in waves),
-        sum(waves),
+        higher,
         sum(own - bound for own, _, bound in registers) / count,
         sum(other - own for own, other, _ in registers) / count,
         max((other - own for own, other, _ in registers), default=0),

@@ -121,17 +121,15 @@ def _has(each: Measurement, names: Iterable[str]) -> bool:
     return all(name in each.answers and each.answers[name].valid for name in names)
 
 
-def copy_sentence(measurements: Measurements) -> str:
+def copy_table(measurements: Measurements) -> str:
     """Identity copies by objective, and the registers that each objective costs."""
     own = [e for e in measurements if _has(e, BEST)]
-    copies = [f"{total(own, name, lambda m: m.copies):,}" for name in ("compiler", *BEST)]
-    more = [f"{-w.saved:.1f}" for name in list(BEST)[1:] if (w := worth(own, name)) is not None]
-    return (
-        f"The compilers' assignments make {copies[0]} copies identities, `best`'s {copies[1]}, "
-        f"those for bank conflicts {copies[2]}, and those for copies (`--objective copies`) "
-        f"{copies[3]}. Against the compiler, the last two objectives cost {' and '.join(more)} "
-        "registers a kernel."
-    )
+    rows = []
+    for name in ("compiler", *BEST):
+        found = worth(own, name)
+        saved = "–" if found is None else f"{found.saved:.1f}"
+        rows.append((f"`{name}`", f"{total(own, name, lambda m: m.copies):,}", saved))
+    return markdown(("answers", "identity copies", "registers saved, mean"), rows)
 
 
 def seconds_text(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """How experts' kernels differ from ours, and how far their registers are from bounds and `best`.
 
-    python -m benchmarks.expert_study DATASET/expert --sweep DATASET -o docs/expert-study.md
+    python -m benchmarks.expert_study DATASET/expert --sweep DATASET --images docs/images
 
-reads datasets; it compiles and searches nothing.
+reads datasets, prints the tables of docs/expert-study.md and draws its picture; it compiles and
+searches nothing.
 """

@@ -9,6 +9,8 @@ from typing import Any
 from tabulate import tabulate
 
 from benchmarks.expert_study.facts import KernelFacts
+from benchmarks.machine_code import METRICS
+from verilocc_bench.evaluation.machine_code import CountedCode, summarise_machine_code
 
 Groups = Mapping[tuple[str, str], Sequence[KernelFacts]]
 """Kernels by library and family."""
@@ -120,6 +122,34 @@ def allocator_table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> s
     ]
     headers = ("kernels", "valid", "registers / label", "fewer", "more")
     return markdown_table(rows, ("allocator", *headers), named=1)
+
+
+def code_table(groups: Groups, counted: Mapping[str, Mapping[str, Any]]) -> str:
+    """Label and best answer as machine code: sums by library, family and figure.
+
+    `counted` has the record `machine_code` of kernels of a run of evaluate, by id.
+    """
+    rows = []
+    for key, found in groups.items():
+        codes = [CountedCode(**counted[each.id]) for each in found if each.id in counted]
+        for name, sums in summarise_machine_code(codes)["figures"].items():
+            label, best = sums["label"], sums["answer"]
+            change = f"{100 * (best / label - 1):+.1f} %" if label else ""
+            numbers = (f"{label:,.0f}", f"{best:,.0f}", change)
+            rows.append((*key, METRICS[name], *numbers, *(sums[k] for k in ("less", "more"))))
+    headers = ("library", "family", "figure", "label", "`best`", "change", "less", "more")
+    return markdown_table(rows, headers, named=3)
+
+
+def runnable_table(found: Sequence[KernelFacts], counted: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many best answers have code, and how many of them run by the compiler's own rules."""
+    rows = []
+    for arch in sorted({each.arch for each in found}):
+        codes = [counted[each.id] for each in found if each.arch == arch and each.id in counted]
+        refused = sum(code["refused"] is not None for code in codes)
+        runs = sum(code["runnable"] is True for code in codes)
+        rows.append((arch, len(codes), len(codes) - refused, runs))
+    return markdown_table(rows, ("architecture", "answers", "with code", "that run"), named=1)
 
 
 def _middle(values: Sequence[int]) -> str:

@@ -35,6 +35,12 @@ from dataset_builders.release.duplicates import (
     near_duplicates_within,
     near_pairs,
 )
+from dataset_builders.release.folder import (
+    TRACK_FOLDERS,
+    FolderWriter,
+    rejected_line,
+    row_line,
+)
 from dataset_builders.release.leakage import leakage_report
 from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.sweeps import SweepPoint
@@ -46,11 +52,8 @@ from verilocc_bench.dataset import (
     Row,
     iterate_rows,
     load_rows,
-    row_digest,
-    write_parquet,
 )
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import file_sha256, write_atomically
 
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
@@ -111,16 +114,18 @@ def write_dataset(
         brief=any(isinstance(point, ExpertPoint) for point in points),
         progress=progress,
     )
-    writer = _Writer(journal, output, selection, better, progress)
-    writer.write_files()
-    writer.write_lines("rejected.jsonl", _rejections(points, selection.rejected))
+    writer = FolderWriter(output)
+    _RowFiles(journal, writer, selection, better, progress).write_files()
+    rejected = selection.rejected
+    lines = [rejected_line(p, *rejected[p.key]) for p in points if p.key in rejected]
+    writer.add_lines("rejected.jsonl", lines)
     leakage = leakage_report(selection.candidates, embedded, progress=progress)
     for library in sorted({p.library for p in points if isinstance(p, ExpertPoint)}):
         writer.add_text(f"licenses/{library}.txt", SOURCES[library].archive.notice_text())
     writer.add_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
     summary = ReleaseSummary(
         Counter(_bucket(candidate) for candidate in selection.candidates),
-        Counter(kind for kind, _ in selection.rejected.values()),
+        Counter(kind for kind, _ in rejected.values()),
     )
     document = {
         **manifest,
@@ -129,11 +134,8 @@ def write_dataset(
         "release_versions": {name: version(name) for name in RELEASE_PACKAGES},
     }
     for path in write_card(output, document):
-        writer.note(output / path)
-    document["files"] = writer.hashes
-    write_atomically(
-        output / "manifest.json", json.dumps(document, indent=1, sort_keys=True) + "\n"
-    )
+        writer.note(Path(path).as_posix())
+    writer.add_manifest(document)
     return summary
 
 
@@ -200,42 +202,29 @@ def _near_duplicates(
     rejected: dict[str, Rejection] = {}
     for name, known in others.items():
         rejected |= near_duplicates_of(known, found, name)
-    stay = [pair for pair in pairs if not {found[p].point.key for p in _both(pair)} & set(rejected)]
+    gone = {place for place, each in enumerate(found) if each.point.key in rejected}
+    stay = [pair for pair in pairs if pair[0] not in gone and pair[1].place not in gone]
     return rejected | near_duplicates_within(found, stay)
 
 
-def _both(pair: Pair) -> tuple[int, int]:
-    return pair[0], pair[1].place
-
-
-class _Writer:
-    """Writes the files of a dataset and keeps their hashes."""
+class _RowFiles:
+    """Writes the rows of a dataset."""
 
     def __init__(
         self,
         journal: Journal,
-        output: Path,
+        writer: FolderWriter,
         selection: _Selection,
         better: Mapping[str, dict[str, Any]],
         progress: bool,
     ) -> None:
-        self.journal, self.output, self.selection = journal, output, selection
+        self.journal, self.writer, self.selection = journal, writer, selection
         self.better = better
         self.progress = progress
-        self.hashes: dict[str, str] = {}
         self._cluster = {
             candidate.point.key: cluster
             for candidate, cluster in zip(selection.candidates, selection.clusters, strict=True)
         }
-
-    def add_text(self, name: str, text: str) -> None:
-        """Writes a file of text."""
-        write_atomically(self.output / name, text)
-        self.note(self.output / name)
-
-    def write_lines(self, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Writes a file of one JSON object a line."""
-        self.add_text(name, "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
 
     def write_files(self) -> None:
         """Writes the Parquet files, and `rows.jsonl` with a line for each row.
@@ -244,7 +233,9 @@ class _Writer:
         rows in every file. At most one unfinished file of each kind is in memory.
         """
         buckets = Counter(_bucket(candidate) for candidate in self.selection.candidates)
-        files = {bucket: _BucketFiles(self, bucket, buckets[bucket]) for bucket in sorted(buckets)}
+        files = {
+            bucket: _BucketFiles(self.writer, bucket, buckets[bucket]) for bucket in sorted(buckets)
+        }
         disable = None if self.progress else True
         for candidate in tqdm(self.selection.candidates, desc="write", unit="row", disable=disable):
             result = self.journal.load(candidate.point.key)
@@ -255,24 +246,14 @@ class _Writer:
                 cluster=self._cluster[candidate.point.key],
                 **self.better.get(candidate.id, {}),
             )
-            files[_bucket(candidate)].add(candidate, row, result.raw)
-        self.write_lines("rows.jsonl", [line for f in files.values() for line in f.lines])
-
-    def write_parquet(self, rows: list[Row] | list[RawRow], path: Path) -> None:
-        """Writes a file of rows."""
-        write_parquet(rows, path)
-        self.note(path)
-
-    def note(self, path: Path) -> None:
-        """Keeps the hash of a file."""
-        name = path.relative_to(self.output).as_posix()
-        self.hashes[name] = file_sha256(path)
+            files[_bucket(candidate)].add(row, result.raw)
+        self.writer.add_lines("rows.jsonl", [line for f in files.values() for line in f.lines])
 
 
 class _BucketFiles:
     """The files of one track, architecture, family and split; each is written when it is full."""
 
-    def __init__(self, writer: _Writer, bucket: _Bucket, count: int) -> None:
+    def __init__(self, writer: FolderWriter, bucket: _Bucket, count: int) -> None:
         self.writer = writer
         self.count = count
         folder, arch, family, self.split = bucket
@@ -283,19 +264,19 @@ class _BucketFiles:
         self.raws: list[RawRow] = []
         self.lines: list[dict[str, Any]] = []
 
-    def add(self, candidate: RowCandidate, row: Row, raw: RawRow) -> None:
+    def add(self, row: Row, raw: RawRow) -> None:
         """Takes the next row."""
         path = self.folder / self._name(len(self.lines), ROWS_PER_FILE)
         raw_path = self.raw_folder / self._name(len(self.lines), RAW_ROWS_PER_FILE)
-        self.lines.append(_line(candidate, row, path.as_posix(), row_digest(raw)))
+        self.lines.append(row_line(row, raw, self.split, path))
         self.rows.append(row)
         self.raws.append(raw)
         is_last = len(self.lines) == self.count
         if is_last or len(self.rows) == ROWS_PER_FILE:
-            self.writer.write_parquet(self.rows, self.writer.output / path)
+            self.writer.add_rows(path, self.rows)
             self.rows = []
         if is_last or len(self.raws) == RAW_ROWS_PER_FILE:
-            self.writer.write_parquet(self.raws, self.writer.output / raw_path)
+            self.writer.add_rows(raw_path, self.raws)
             self.raws = []
 
     def _name(self, place: int, size: int) -> str:
@@ -309,44 +290,8 @@ def _journal_row(journal: Journal, candidate: RowCandidate) -> Row:
 
 
 def _bucket(candidate: RowCandidate) -> _Bucket:
-    folder = "data" if candidate.track == "assign" else "split"
-    return folder, candidate.point.arch, candidate.point.family, candidate.split
-
-
-def _line(candidate: RowCandidate, row: Row, file: str, raw_hash: str) -> dict[str, Any]:
-    """The entry of a row: what it takes to build the row again and to compare it."""
     point = candidate.point
-    return {
-        "id": row.id,
-        "point": point.key,
-        "arch": point.arch,
-        "family": point.family,
-        "kernel": point.kernel,
-        "params": dict(point.parameters),
-        "track": row.track,
-        "split": candidate.split,
-        "group": row.group,
-        "cluster": row.cluster,
-        "file": file,
-        "row_sha256": row_digest(row),
-        "raw_sha256": raw_hash,
-    }
-
-
-def _rejections(points: _Points, rejected: Mapping[str, Rejection]) -> list[dict[str, str]]:
-    return [
-        {
-            "point": point.key,
-            "family": point.family,
-            "arch": point.arch,
-            "kernel": point.kernel,
-            "params": point.parameters_json,
-            "kind": rejected[point.key][0],
-            "reason": rejected[point.key][1],
-        }
-        for point in points
-        if point.key in rejected
-    ]
+    return TRACK_FOLDERS[candidate.track], point.arch, point.family, candidate.split
 
 
 def _nested(rows: Mapping[_Bucket, int]) -> dict[str, Any]:

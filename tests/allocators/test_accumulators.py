@@ -6,15 +6,15 @@ import re
 
 import pytest
 
+from tests.allocators.vector_registers import vector_registers
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.portfolio import Search
-from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.verification import FastVerifier
 
 HEADER = "verilocc-bench 1\ntarget gfx942\nregisters v:{v} a:{a} s:102 vcc:2=vcc_lo,vcc_hi\n"
 
@@ -65,19 +65,12 @@ SEARCHING = [
 ]
 
 
-def _registers(problem: AllocationProblem, answer: object) -> int:
-    verdict = FastVerifier(problem).verify(answer)  # type: ignore[arg-type]
-    assert verdict.valid
-    assert verdict.registers_used is not None
-    return verdict.registers_used[VECTOR]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHING)
 @pytest.mark.parametrize(("text", "fewest"), [(WIDE, 36), (FULL, 24)])
 def test_every_search_finds_the_fewest(name: str, text: str, fewest: int) -> None:
     problem = AllocationProblem.from_text(text)
-    assert _registers(problem, BUILT_IN[name].allocate(Request(problem))) == fewest
+    assert vector_registers(problem, BUILT_IN[name].allocate(Request(problem))) == fewest
 
 
 def test_of_files_that_a_class_joins_the_least_sum_is_looked_for() -> None:
@@ -85,7 +78,7 @@ def test_of_files_that_a_class_joins_the_least_sum_is_looked_for() -> None:
     problem = AllocationProblem.from_text(MIXED)
     assert [model.files for model in placement_models(problem)] == [("v", "a")]
     for name in ("tabu-search", "best", "cp-sat"):
-        assert _registers(problem, BUILT_IN[name].allocate(Request(problem))) == 8, name
+        assert vector_registers(problem, BUILT_IN[name].allocate(Request(problem))) == 8, name
 
 
 @pytest.mark.slow
@@ -124,7 +117,7 @@ def test_search_finds_the_fewest_of_both_files() -> None:
 def test_accumulators_alone_are_placed_too() -> None:
     text = HEADER.format(v=8, a=8) + "class A4 4 a/2\nbb0\n%0=LOAD\n%1=LOAD\nSTORE %0,%1\n"
     problem = AllocationProblem.from_text(text)
-    assert _registers(problem, BUILT_IN["best"].allocate(Request(problem))) == 8
+    assert vector_registers(problem, BUILT_IN["best"].allocate(Request(problem))) == 8
 
 
 def test_objectives_keep_the_occupancy_of_both_files() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.allocators.vector_registers import vector_registers
 from verilocc_bench.allocators import BUILT_IN, LabelUse, Request, SearchAllocator
 from verilocc_bench.allocators.protocol import Response
 from verilocc_bench.allocators.registry import ANSWER_ALONE
@@ -12,10 +13,9 @@ from verilocc_bench.allocators.search import fallbacks, portfolio
 from verilocc_bench.allocators.search.first_fit_orders import node_orders
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import SearchOptions
-from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, ContradictionError, InputError
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.verification import FastVerifier
 
 TEXT = """verilocc-bench 1
 target gfx942
@@ -57,13 +57,6 @@ def _best(request: Request, name: str = "best") -> Response:
     return allocator.respond_to(request)
 
 
-def _registers(problem: AllocationProblem, answer: object) -> int:
-    verdict = FastVerifier(problem).verify(answer)  # type: ignore[arg-type]
-    assert verdict.valid
-    assert verdict.registers_used is not None
-    return verdict.registers_used[VECTOR]
-
-
 @pytest.mark.parametrize("failing", range(len(WAYS)))
 def test_the_ways_are_tried_one_after_the_other(
     problem: AllocationProblem, monkeypatch: pytest.MonkeyPatch, failing: int
@@ -71,7 +64,7 @@ def test_the_ways_are_tried_one_after_the_other(
     _find_nothing(monkeypatch, *WAYS[:failing])
     found = _best(Request(problem))
     assert found.details["source"] == WAYS[failing]
-    assert _registers(problem, found.answer) == 3  # search goes on from what was found
+    assert vector_registers(problem, found.answer) == 3  # search goes on from what was found
 
 
 def test_the_compilers_own_assignment_is_the_last_way(
@@ -82,7 +75,7 @@ def test_the_compilers_own_assignment_is_the_last_way(
         _best(Request(problem))
     found = _best(Request(problem, label=LABEL))
     assert found.details["source"] == "compiler"
-    assert _registers(problem, found.answer) == 3
+    assert vector_registers(problem, found.answer) == 3
     for wrong in ({**LABEL, "%2": "v1"}, {"%0": "v0"}, {**LABEL, "%1": "v1"}, {"%0": "no"}):
         with pytest.raises(AllocationFailed):
             _best(Request(problem, label=wrong))
@@ -102,7 +95,7 @@ def test_a_label_of_fewer_registers_is_taken(
     """Where search stops above the label, what is found is the label, or better yet."""
     found = _best(Request(problem, label=LABEL))
     assert (found.details["source"], found.details["label_taken"]) == ("search", 0)
-    assert _registers(problem, found.answer) == 3
+    assert vector_registers(problem, found.answer) == 3
     assert found.answer is not None
     label = found.answer.assignment
     minimize = portfolio.minimize
@@ -117,10 +110,10 @@ def test_a_label_of_fewer_registers_is_taken(
     monkeypatch.setattr(portfolio, "minimize", stuck)
     monkeypatch.setattr(portfolio, "MOST_NODES_EXACTLY", 0)
     monkeypatch.setattr(portfolio, "place_by_orders", lambda _: [])
-    assert _registers(problem, _best(Request(problem)).answer) == 6
+    assert vector_registers(problem, _best(Request(problem)).answer) == 6
     found = _best(Request(problem, label=label))
     assert found.details["source"] == "compiler"
-    assert _registers(problem, found.answer) == 3
+    assert vector_registers(problem, found.answer) == 3
 
 
 def test_what_linear_scan_finds_is_never_missed(
@@ -139,7 +132,7 @@ def test_what_linear_scan_finds_is_never_missed(
     monkeypatch.setattr(portfolio, "MOST_NODES_EXACTLY", 0)
     found = _best(Request(problem))
     assert found.details["source"] == "linear-scan"
-    assert _registers(problem, found.answer) == 3
+    assert vector_registers(problem, found.answer) == 3
 
 
 def test_every_way_gives_valid_placements_or_none() -> None:

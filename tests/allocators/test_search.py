@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.allocators.vector_registers import vector_registers
 from tests.generated import random_function
 from tests.sampling import some_of
 from verilocc_bench.allocators import (
@@ -40,13 +41,6 @@ pytestmark = pytest.mark.slow
 
 ROWS = load_rows("mini").rows
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:18]
-
-
-def _registers(problem: AllocationProblem, answer: object) -> int:
-    verdict = FastVerifier(problem).verify(answer)
-    assert verdict.valid
-    assert verdict.registers_used is not None
-    return verdict.registers_used[VECTOR]
 
 
 def test_the_model_accepts_what_the_verifier_accepts() -> None:
@@ -145,7 +139,7 @@ def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
 def test_tabu_search_is_never_worse_than_the_compiler(row) -> None:  # type: ignore[no-untyped-def]
     problem = AllocationProblem.from_text(row.normalized)
     answer = BUILT_IN["tabu-search"].allocate(Request(problem))
-    assert _registers(problem, answer) <= _registers(problem, row.label)
+    assert vector_registers(problem, answer) <= vector_registers(problem, row.label)
     assert IndependentVerifier(problem).verify(answer).valid
 
 
@@ -276,11 +270,11 @@ def test_best_or_compiler_begins_with_the_label_and_says_so() -> None:
     problem = AllocationProblem.from_text(spoilt.normalized)
     found = improved.respond_to(Request(problem, label=spoilt.label))
     assert found.details["label_taken"] == 0
-    assert _registers(problem, found.answer) < _registers_of(spoilt)
+    assert vector_registers(problem, found.answer) < _registers_of(spoilt)
 
 
 def _registers_of(row) -> int:  # type: ignore[no-untyped-def]
-    return _registers(AllocationProblem.from_text(row.normalized), row.label)
+    return vector_registers(AllocationProblem.from_text(row.normalized), row.label)
 
 
 def _nearly_the_bound(row) -> int:  # type: ignore[no-untyped-def]

@@ -16,23 +16,17 @@ pytestmark = pytest.mark.slow
 ROW = min((r for r in load_rows("mini").rows if r.arch == "sm_80"), key=lambda r: r.n_instructions)
 
 
-def test_answers_and_mutants_are_judged_twice(
+def test_answers_are_judged_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     require_tools()
     rows = runnable.problems.load_problems(arch="sm_80")
     chosen = [row for row in rows if row.id == ROW.id]
     monkeypatch.setattr(runnable.problems, "load_problems", lambda *_, **__: chosen)
-    answers, mutants = tmp_path / "answers.jsonl", tmp_path / "mutants.jsonl"
+    answers = tmp_path / "answers.jsonl"
     assert runnable.main(["answers", "--measured", str(answers)]) == 0
     (record,) = map(json.loads, answers.read_text().splitlines())
     assert record["verdict"] == "runs by the compiler's own rules"
     assert record["destroyed"] == 0 < record["plain_destroyed"]
     assert record["plain"] <= record["runnable"] <= record["compiler"]
-    assert runnable.main(["mutants", "--each", "40", "--measured", str(mutants)]) == 0
-    (record,) = map(json.loads, mutants.read_text().splitlines())
-    assert record["counts"]["nothing|neither"] > 0
-    assert not any(key.startswith("nothing|") for key in record["counts"] if "neither" not in key)
-    assert sum(n for key, n in record["counts"].items() if key.endswith("|both")) >= 8
-    assert not any(key.endswith("|model") for key in record["counts"])
-    assert "| nothing |" in capsys.readouterr().out
+    assert "| runs by the compiler's own rules | 0 values destroyed |" in capsys.readouterr().out

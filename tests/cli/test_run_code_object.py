@@ -9,23 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.machine.assembly import assembled
+from tests.machine.assembly import ADD_ONE, assembled
 from verilocc_bench.cli import main
 from verilocc_bench.execution import run
 
 pytestmark = pytest.mark.slow
 
-ADD_ONE = """
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    s_load_dword s8, s[0:1], 0x10
-    v_lshlrev_b32_e32 v1, 2, v0
-    s_waitcnt lgkmcnt(0)
-    global_load_dword v2, v1, s[4:5]
-    s_waitcnt vmcnt(0)
-    v_add_u32_e32 v2, s8, v2
-    global_store_dword v1, v2, s[6:7]
-    s_endpgm
-"""
 INPUTS = np.arange(64, dtype=np.uint32)
 
 

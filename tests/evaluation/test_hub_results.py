@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
-from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from tests.report.documents import make_document
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows, rows_hash, write_parquet
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.hub_results import eval_results_yaml, model_index_yaml
+from verilocc_bench.evaluation.hub_results import eval_results_yaml
 
 pytestmark = pytest.mark.slow
 
@@ -48,13 +47,12 @@ def test_entries_come_back() -> None:
         assert "verilocc-bench 0.1.0, samples for each kernel: 1" in entry.notes
 
 
-def test_the_split_track_has_ids_and_a_config_of_its_own() -> None:
+def test_the_split_track_has_ids_of_its_own() -> None:
     given = {"run": make_document(track="split")}
     given["run"]["dataset"]["name"] = "owner/kernels"
-    index = yaml.safe_load(model_index_yaml(given, "owner/kernels"))["model-index"]
-    _, results = model_index_to_eval_results(index)
-    assert {each.dataset_config for each in results} == {"split"}
-    assert all(each.metric_name.startswith("split_") for each in results)
+    text = eval_results_yaml(given, "owner/kernels")
+    entries = parse_eval_result_entries(yaml.safe_load(text))
+    assert all(entry.task_id.startswith("split_") for entry in entries)
 
 
 def test_overall_is_of_the_whole_dataset() -> None:
@@ -118,16 +116,14 @@ def of_a_folder(digest: str, **config: Any) -> dict[str, Any]:
 
 def test_results_go_to_the_dataset_that_they_are_of(asked: list[tuple[Any, ...]]) -> None:
     run = {"run": of_a_folder(rows_hash(ROWS))}
-    for make in (eval_results_yaml, model_index_yaml):
-        assert " a/b\n" in make(run, "a/b")
-    assert asked == [("a/b", "default", "test", None)] * 2
+    assert " a/b\n" in eval_results_yaml(run, "a/b")
+    assert asked == [("a/b", "default", "test", None)]
 
 
-@pytest.mark.parametrize("make", [eval_results_yaml, model_index_yaml])
-def test_results_go_to_no_other_dataset(asked: list[tuple[Any, ...]], make: Any) -> None:
+def test_results_go_to_no_other_dataset(asked: list[tuple[Any, ...]]) -> None:
     run = {"run": of_a_folder("17d0a73689fc5894" * 4)}
     with pytest.raises(InputError) as caught:
-        make(run, "a/b")
+        eval_results_yaml(run, "a/b")
     assert str(caught.value) == (
         "run: this run is of './data/copy' (hash 17d0a73689fc5894…), and not of a/b "
         f"(hash {rows_hash(ROWS)[:16]}…)"
@@ -135,9 +131,9 @@ def test_results_go_to_no_other_dataset(asked: list[tuple[Any, ...]], make: Any)
     with pytest.raises(
         InputError, match=r"is of './data/copy', and cannot be compared with a/c: no such"
     ):
-        make(run, "a/c")
+        eval_results_yaml(run, "a/c")
     with pytest.raises(InputError, match=r"not './data/copy': give --dataset-id"):
-        make(run, None)
+        eval_results_yaml(run, None)
     assert len(asked) == 2
 
 
@@ -181,18 +177,3 @@ def test_a_folder_is_not_recorded_as_an_id(
     assert document["dataset"]["name"] == "./verilocc/regalloc"
     with pytest.raises(InputError, match="give --dataset-id"):
         eval_results_yaml({"run": document}, None)
-
-
-def test_the_older_form_says_the_same() -> None:
-    given = documents()
-    entries = parse_eval_result_entries(yaml.safe_load(eval_results_yaml(given, None)))
-    index = yaml.safe_load(model_index_yaml(given, None))["model-index"]
-    name, results = model_index_to_eval_results(index)
-    assert name == "org/model"
-    assert {each.metric_name: each.metric_value for each in results} == {
-        entry.task_id: entry.value for entry in entries
-    }
-    assert {each.dataset_type for each in results} == {"owner/kernels"}
-    configs = {each.metric_name: each.dataset_config for each in results}
-    assert configs["gfx942_gemm_text_guided_pass@1"] == "gfx942"
-    assert configs["overall_text_free_pass@1"] == "default"

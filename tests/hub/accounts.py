@@ -6,16 +6,14 @@ from dataclasses import dataclass
 
 OWNER_TOKEN = "hf_LocalOwnerToken00000001"
 GUEST_TOKEN = "hf_LocalGuestToken00000002"
-READER_TOKEN = "hf_LocalReaderToken0000003"
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user. One that `may_write` writes to its own namespace and to those of `organizations`."""
+    """A user, who writes to its own namespace and to those of `organizations`."""
 
     name: str
     organizations: tuple[str, ...] = ()
-    may_write: bool = True
 
     def belongs_to(self, namespace: str) -> bool:
         return namespace in (self.name, *self.organizations)
@@ -24,9 +22,8 @@ class Account:
 ACCOUNTS = {
     OWNER_TOKEN: Account("owner", ("verilocc",)),
     GUEST_TOKEN: Account("guest"),
-    READER_TOKEN: Account("reader", ("verilocc",), may_write=False),
 }
-NAMESPACES = frozenset({"owner", "guest", "reader", "verilocc"})
+NAMESPACES = frozenset({"owner", "guest", "verilocc"})
 
 
 def may_read(account: Account | None, namespace: str, *, private: bool) -> bool:
@@ -34,4 +31,4 @@ def may_read(account: Account | None, namespace: str, *, private: bool) -> bool:
 
 
 def may_write(account: Account | None, namespace: str) -> bool:
-    return account is not None and account.may_write and account.belongs_to(namespace)
+    return account is not None and account.belongs_to(namespace)

@@ -20,13 +20,12 @@ PAGE_LENGTH = 20
 @route("GET", r"/api/whoami-v2")
 async def who_am_i(call: Call) -> Response:
     account = call.signed_in()
-    role = "write" if account.may_write else "read"
     return JSONResponse(
         {
             "type": "user",
             "name": account.name,
             "orgs": [{"type": "org", "name": name} for name in account.organizations],
-            "auth": {"type": "access_token", "accessToken": {"displayName": "t", "role": role}},
+            "auth": {"type": "access_token", "accessToken": {"displayName": "t", "role": "write"}},
         }
     )
 

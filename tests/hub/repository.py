@@ -128,7 +128,3 @@ class Repository:
         if reference in self.references:
             raise Refusal(409, f"Reference already exists: {reference}")
         self.references[reference] = commit
-
-    def delete_reference(self, reference: str) -> None:
-        if self.references.pop(reference, None) is None:
-            raise no_revision(reference)

@@ -40,7 +40,7 @@ class Hub:
             await (await self._order(request))(scope, receive, send)
             return
         asked = f"{request.method} {scope['raw_path'].decode()}"
-        entry = self._log(asked, request)
+        entry = self._log(asked)
         fault = next((fault for fault in self.faults if fault.strikes(asked)), None)
         await request.body()
         if fault is not None and fault.how == "hold" and await self._is_let_go(receive):
@@ -53,9 +53,8 @@ class Hub:
             entry["status"] = None
             await strike(fault, reply, scope, receive, send)
 
-    def _log(self, asked: str, request: Request) -> dict[str, Any]:
-        length = int(request.headers.get("content-length", 0))
-        entry = {"asked": asked, "bytes": length, "status": None}
+    def _log(self, asked: str) -> dict[str, Any]:
+        entry = {"asked": asked, "status": None}
         self.requests.append(entry)
         return entry
 

@@ -51,10 +51,6 @@ class LocalHub:
             if re.search(kind, entry["asked"]) and not (answered and entry["status"] is None)
         ]
 
-    def bytes_received(self, kind: str) -> int:
-        entries = self._order("requests")
-        return sum(entry["bytes"] for entry in entries if re.search(kind, entry["asked"]))
-
     def forget_requests(self) -> None:
         self._order("forget")
 

@@ -56,10 +56,6 @@ class Store:
         self.discussions[kind, name] = []
         return made
 
-    def delete(self, repository: Repository) -> None:
-        del self.repositories[repository.kind, repository.name]
-        del self.discussions[repository.kind, repository.name]
-
     def discussions_of(self, repository: Repository) -> list[Discussion]:
         return self.discussions[repository.kind, repository.name]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from tests.hub.accounts import Account, may_write
+from tests.hub.accounts import may_write
 from tests.hub.discussions import Discussion
 from tests.hub.errors import Refusal
-from tests.hub.repository import MAIN, Repository
+from tests.hub.repository import Repository
 from tests.hub.routing import REPOSITORY, Call, json_body, route
 
 DISCUSSIONS = rf"{REPOSITORY}/discussions"
@@ -26,16 +26,6 @@ async def discussions(call: Call) -> Response:
     return JSONResponse({"discussions": found, "count": len(found), "start": 0})
 
 
-@route("POST", DISCUSSIONS)
-async def open_discussion(call: Call) -> Response:
-    repository, account = call.repository(), call.signed_in()
-    asked = await json_body(call.request)
-    base = repository.resolve(MAIN) if asked.get("pullRequest") else None
-    made = call.store.open_discussion(repository, asked["title"], account.name, base, MAIN)
-    made.comment(account.name, asked["description"])
-    return JSONResponse({"num": made.number, "url": call.repository_address(repository)})
-
-
 @route("GET", DISCUSSIONS + NUMBER)
 async def details(call: Call) -> Response:
     repository = call.repository()
@@ -49,21 +39,12 @@ async def comment(call: Call) -> Response:
     return JSONResponse({"newMessage": _discussion(call, repository).comment(account.name, text)})
 
 
-@route("POST", rf"{DISCUSSIONS}{NUMBER}/status")
-async def change_status(call: Call) -> Response:
-    repository = call.repository()
-    discussion = _discussion(call, repository)
-    account = _moderator(call, repository, discussion.author)
-    asked = await json_body(call.request)
-    if "comment" in asked:
-        discussion.comment(account.name, asked["comment"])
-    return JSONResponse({"newStatus": discussion.change_status(account.name, asked["status"])})
-
-
 @route("POST", rf"{DISCUSSIONS}{NUMBER}/merge")
 async def merge(call: Call) -> Response:
     repository = call.repository()
-    account = _moderator(call, repository)
+    account = call.signed_in()
+    if not may_write(account, repository.namespace):
+        raise Refusal(403, "Forbidden: not yours")
     discussion = _discussion(call, repository)
     asked = await json_body(call.request)
     if "comment" in asked:
@@ -74,10 +55,3 @@ async def merge(call: Call) -> Response:
 
 def _discussion(call: Call, repository: Repository) -> Discussion:
     return call.store.discussion(repository, int(call.parts["number"]))
-
-
-def _moderator(call: Call, repository: Repository, author: str = "") -> Account:
-    account = call.signed_in()
-    if account.name != author and not may_write(account, repository.namespace):
-        raise Refusal(403, "Forbidden: not yours")
-    return account

@@ -28,42 +28,20 @@ async def create(call: Call) -> Response:
     return JSONResponse({"url": call.repository_address(made), "name": name, "id": "0"})
 
 
-@route("DELETE", r"/api/repos/delete")
-async def delete(call: Call) -> Response:
-    account = call.signed_in()
-    asked = await json_body(call.request)
-    name = f"{asked.get('organization') or account.name}/{asked['name']}"
-    call.store.delete(call.store.find_to_write(asked.get("type", "model"), name, account))
-    return Response()
-
-
-@route("PUT", rf"{REPOSITORY}/settings")
-async def settings(call: Call) -> Response:
-    repository = call.repository_to_write()
-    asked = await json_body(call.request)
-    repository.private = asked.get("visibility", "public") == "private"
-    return JSONResponse(asked)
-
-
-@route("POST DELETE", rf"{REPOSITORY}/tag{REVISION}")
+@route("POST", rf"{REPOSITORY}/tag{REVISION}")
 async def tag(call: Call) -> Response:
-    repository, revision = call.repository_to_write(), call.parts["revision"]
-    if call.request.method == "DELETE":
-        repository.delete_reference(f"refs/tags/{revision}")
-    else:
-        name = (await json_body(call.request))["tag"]
-        repository.create_reference(f"refs/tags/{name}", repository.resolve(revision))
+    repository = call.repository_to_write()
+    name = (await json_body(call.request))["tag"]
+    commit = repository.resolve(call.parts["revision"])
+    repository.create_reference(f"refs/tags/{name}", commit)
     return Response()
 
 
-@route("POST DELETE", rf"{REPOSITORY}/branch/(?P<branch>[^/]+)")
+@route("POST", rf"{REPOSITORY}/branch/(?P<branch>[^/]+)")
 async def branch(call: Call) -> Response:
-    repository, reference = call.repository_to_write(), f"refs/heads/{call.parts['branch']}"
-    if call.request.method == "DELETE":
-        repository.delete_reference(reference)
-    else:
-        start = (await json_body(call.request)).get("startingPoint", MAIN)
-        repository.create_reference(reference, repository.resolve(start))
+    repository = call.repository_to_write()
+    start = (await json_body(call.request)).get("startingPoint", MAIN)
+    repository.create_reference(f"refs/heads/{call.parts['branch']}", repository.resolve(start))
     return Response()
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from huggingface_hub import ModelCardData, parse_eval_result_entries
-from huggingface_hub.repocard_data import model_index_to_eval_results
+from huggingface_hub import parse_eval_result_entries
 
 from leaderboard import hub_results as module
 from leaderboard.document import document_text
@@ -51,9 +50,7 @@ def entries(
     return folder
 
 
-def test_results_of_a_model(
-    entries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_of_a_model(entries: Path, tmp_path: Path) -> None:
     output = tmp_path / ".eval_results" / "verilocc-bench.yaml"
     arguments = [str(entries), "--board", "small", "--dataset-id", "a/b", "--revision", "c" * 40]
     page = ["--model", MODEL, "--page", "https://example.org/board"]
@@ -64,15 +61,6 @@ def test_results_of_a_model(
         assert (entry.dataset_id, entry.dataset_revision) == ("a/b", "c" * 40)
         assert entry.source_url == "https://example.org/board"
         assert entry.value == 1
-    capsys.readouterr()
-
-    assert main([*arguments, *page, "--format", "model-index"]) == 0
-    index = yaml.safe_load(capsys.readouterr().out)
-    name, results = model_index_to_eval_results(index["model-index"])
-    assert name == MODEL
-    assert {each.metric_name for each in results} == {entry.task_id for entry in found}
-    assert {each.dataset_config for each in results} == {"default", "gfx90a", "gfx942", "sm_80"}
-    assert ModelCardData(**index).eval_results is not None
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.scripted import ScriptedModel, asked, last_prompt, run_episode
+from tests.model.scripted import TINY, ScriptedModel, asked, last_prompt, run_episode
 from tests.model.test_prompts import (
     CONSTRAINED,
     FREE,
     NAMES,
     ROWS,
     SMALL,
-    TINY,
     TINY_ANSWER,
     follower,
     problem_of,

@@ -10,7 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.model.scripted import LOG_PROBABILITY, ScriptedModel, asked, last_prompt, run_episode
+from tests.model.scripted import (
+    LOG_PROBABILITY,
+    TINY,
+    ScriptedModel,
+    asked,
+    last_prompt,
+    run_episode,
+)
 from verilocc_bench.allocators import (
     Assistance,
     Example,
@@ -39,25 +46,6 @@ CONSTRAINED = LanguageModelSettings(decoding=Decoding.CONSTRAINED)
 GUIDED = LanguageModelSettings(decoding=Decoding.GUIDED)
 REPAIRING = replace(GUIDED, feedback=FeedbackKind.REPAIR)
 
-TINY = """\
-verilocc-bench 1
-target gfx942
-registers v:16 a:0 s:16 vcc:2=vcc_lo,vcc_hi
-reserved s15
-class V 1 v
-class S2 2 s/2 vcc/2
-class V2 2 v/2
-bb0(v0,s[2:3])->bb1
-%0=COPY v0
-%1:S2=COPY s[2:3]
-%2:V2=GLOBAL_LOAD_DWORDX2_SADDR %0,%1
-bb1->bb1,bb2
-%3=V_ADD_U32 %2.0,%2.1
-%2.0=V_ADD_U32 %3,%0
-S_CBRANCH_SCC1
-bb2
-GLOBAL_STORE_DWORD_SADDR %0,%3,%1
-"""
 TINY_ANSWER = {"%0": "v0", "%1": "s2", "%2": "v2", "%3": "v1"}
 
 # First fit puts %0 where alone %2 can be: v1 is written while %2 lives.

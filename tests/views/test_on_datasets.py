@@ -24,7 +24,6 @@ from verilocc_bench.views import (
     TokenizedOptions,
     TokenizedView,
     graph_of,
-    row_from_mapping,
     tokenize_dataset,
 )
 
@@ -160,25 +159,6 @@ def test_what_is_no_split_or_lacks_a_column(table: datasets.Dataset) -> None:
             tokenize_dataset(source, view)
     with pytest.raises(InputError, match="the column 'normalized' is missing"):
         list(view.examples([{"assignment": "{}"}]))
-
-
-def test_rows_of_mappings(table: datasets.Dataset, rows: list[Row]) -> None:
-    assert [row_from_mapping(mapping) for mapping in table] == rows
-    assert row_from_mapping({**asdict(rows[0]), "more": object()}) == rows[0]
-    mapping = asdict(rows[0])
-    for column, value, message in (
-        ("normalized", None, "the column 'normalized' has nulls"),
-        ("n_blocks", "many", "the column 'n_blocks' must be of type int64, not string"),
-        ("params", object(), "a column cannot be read"),
-    ):
-        with pytest.raises(InputError, match=message) as error:
-            row_from_mapping({**mapping, column: value})
-        assert str(error.value).startswith(f"row {rows[0].id}: ")
-    del mapping["cluster"]
-    with pytest.raises(InputError, match="the column 'cluster' is missing"):
-        row_from_mapping(mapping)
-    with pytest.raises(InputError, match="the column 'id' is missing"):
-        row_from_mapping({})
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,10 @@ from verilocc_bench.views import (
     TokenizedExample,
     TokenizedOptions,
     TokenizedView,
-    get_training_format,
     pack,
     parse_label,
     problem_of,
+    training_turns,
 )
 
 pytestmark = pytest.mark.slow
@@ -163,7 +163,7 @@ def parts(example: Any) -> tuple[list[int], list[int]]:
 def test_prompts_are_the_same_in_free_decoding(rows: list[Row], style: str) -> None:
     for row in rows:
         constrained, answer = asked(row, style)
-        turns = list(get_training_format(style).turns(problem_of(row), answer))
+        turns = list(training_turns(get_prompt_format(style), problem_of(row), answer))
         said = iter(turn.completion for turn in turns)
         model = ScriptedModel(say=lambda _, said=said: next(said))
         request = Request(problem_of(row))
@@ -178,7 +178,7 @@ def test_the_text_of_an_example_is_the_conversation(tokenizer: Any, rows: list[R
     assert label is not None
     for style in FORMATS:
         view = TokenizedView(tokenizer, TokenizedOptions(prompt_format=style))
-        turns = list(get_training_format(style).turns(problem, label))
+        turns = list(training_turns(get_prompt_format(style), problem, label))
         found = list(view.examples([rows[0]]))
         assert len(found) == len(turns)
         for turn, example in zip(turns, found, strict=True):
@@ -189,18 +189,6 @@ def test_the_text_of_an_example_is_the_conversation(tokenizer: Any, rows: list[R
         for turn in turns:
             merged |= json.loads(turn.completion)
         assert merged == label
-
-
-def test_uncut_completions_are_as_the_tokenizer_cuts_them(tokenizer: Any, rows: list[Row]) -> None:
-    pieces = TokenizedView(tokenizer, TokenizedOptions("window"))
-    whole = TokenizedView(tokenizer, TokenizedOptions("window", cuts="whole"))
-    shorter = 0
-    for a, b in zip(pieces.examples(rows[:1]), whole.examples(rows[:1]), strict=True):
-        text = tokenizer.decode(parts(b)[1][:-1])
-        assert parts(b)[1][:-1] == tokenizer(text, add_special_tokens=False)["input_ids"]
-        assert tokenizer.decode(a.input_ids) == tokenizer.decode(b.input_ids)
-        shorter += len(b.input_ids) < len(a.input_ids)
-    assert shorter
 
 
 def test_labels(tokenizer: Any, rows: list[Row]) -> None:
@@ -254,34 +242,12 @@ def test_what_is_lost_is_counted_and_told(
     assert [len(e.input_ids) for e in kept] == [length for length in lengths if length <= limit]
     assert view.report.counts == {
         ExampleOutcome.WHOLE: len(kept),
-        ExampleOutcome.CUT: 0,
         ExampleOutcome.TOO_LONG: too_long,
         ExampleOutcome.NO_LABEL: 1,
     }
     assert "1 too_long" in caplog.text
     assert "10 too_long" in caplog.text
     assert len(caplog.records) <= 1 + len(str(too_long + 1))
-
-
-@pytest.mark.parametrize("how", ["cut_start", "cut_end"])
-def test_cut_examples(tokenizer: Any, rows: list[Row], how: Any) -> None:
-    whole = list(TokenizedView(tokenizer, TokenizedOptions("window")).examples(rows[:1]))
-    limit = max(len(e.input_ids) for e in whole) - 20
-    options = TokenizedOptions("window", maximum_tokens=limit, too_long=how)
-    view = TokenizedView(tokenizer, options)
-    cut = list(view.examples(rows[:1]))
-    assert len(cut) == len(whole)
-    assert (
-        view.report.counts[ExampleOutcome.CUT] == sum(len(e.input_ids) > limit for e in whole) > 0
-    )
-    for before, after in zip(whole, cut, strict=True):
-        part = slice(-limit, None) if how == "cut_start" else slice(limit)
-        assert after.input_ids == before.input_ids[part]
-        assert after.labels == before.labels[part]
-        assert len(after.attention_mask) == len(after.input_ids)
-    # Where nothing would be left to learn, an example is not cut but left out.
-    view = TokenizedView(tokenizer, replace(options, maximum_tokens=20))
-    assert len(list(view.examples(rows[:1]))) == (len(whole) if how == "cut_start" else 0)
 
 
 def test_prompts_can_be_learnt_too(tokenizer: Any, rows: list[Row]) -> None:
@@ -368,8 +334,6 @@ def test_labels_of_an_allocator_that_has_no_answer_or_edits(rows: list[Row]) -> 
         ({"label": "allocator:"}, "unknown label"),
         ({"label": "allocator:compiler"}, "no allocator 'compiler' makes labels; known: linear-"),
         ({"maximum_tokens": 0}, "maximum_tokens 0: expected at least 1"),
-        ({"too_long": "cut"}, "too_long 'cut': expected skip or cut_start or cut_end"),
-        ({"cuts": "both"}, "cuts 'both': expected pieces or whole"),
     ],
 )
 def test_options_that_cannot_be_met(options: dict[str, Any], message: str) -> None:

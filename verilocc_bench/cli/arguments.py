@@ -326,15 +326,14 @@ def _report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("markdown", "html", "csv", "eval-results", "model-index"),
+        choices=("markdown", "html", "csv", "eval-results"),
         default="markdown",
-        help="for people; or for the repository of a model on the Hub (eval-results; model-index "
-        "for its card)",
+        help="for people; or for the repository of a model on the Hub (eval-results)",
     )
     parser.add_argument(
         "--dataset-id",
         metavar="OWNER/NAME",
-        help="the dataset's id on the Hub, for the formats of the Hub",
+        help="the dataset's id on the Hub, for eval-results",
     )
     parser.add_argument("-o", "--output", type=output_file, metavar="FILE", help="write there")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from verilocc_bench.evaluation.hub_results import eval_results_yaml, model_index_yaml
+from verilocc_bench.evaluation.hub_results import eval_results_yaml
 from verilocc_bench.files import STANDARD_OUTPUT, write_output
 from verilocc_bench.report.comma_separated import render_csv
 from verilocc_bench.report.html import render_html
@@ -13,15 +13,14 @@ from verilocc_bench.report.markdown import render_markdown
 from verilocc_bench.report.runs import make_sections, read_runs
 
 _RENDER = {"markdown": render_markdown, "html": render_html, "csv": render_csv}
-_OF_THE_HUB = {"eval-results": eval_results_yaml, "model-index": model_index_yaml}
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints or writes a report on the runs in the folders."""
     runs = read_runs(options.folders)
-    if options.format in _OF_THE_HUB:
+    if options.format == "eval-results":
         documents = {str(run.folder): run.document for run in runs}
-        text = _OF_THE_HUB[options.format](documents, options.dataset_id)
+        text = eval_results_yaml(documents, options.dataset_id)
     else:
         text = _RENDER[options.format](make_sections(runs))
     write_output(options.output, text)

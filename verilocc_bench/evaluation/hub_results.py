@@ -1,4 +1,4 @@
-"""Results in the forms that the Hugging Face Hub reads.
+"""Results in the form that the Hugging Face Hub reads.
 
 A model's repository holds `.eval_results/verilocc-bench.yaml`: one entry for
 each task id. The Hub keeps one number for an id, so an id names all that makes
@@ -49,7 +49,6 @@ class _Result(NamedTuple):
     """One figure and its run."""
 
     task_id: str
-    task: str
     value: float
     dataset_id: str
     document: Document
@@ -87,51 +86,8 @@ def eval_results_yaml(
         )
         for result in _results(documents, dataset_id)
     ]
-    return _dump(eval_result_entries_to_yaml(entries))
-
-
-def model_index_yaml(
-    documents: Documents, dataset_id: str | None, source: Source | None = None
-) -> str:
-    """`model-index` for the metadata of a model's card: an older form of the same results.
-
-    Arguments and errors are the same as for eval_results_yaml.
-    """
-    from huggingface_hub import EvalResult
-    from huggingface_hub.repocard_data import eval_results_to_model_index
-
-    first = next(iter(documents.values()))
-    results = []
-    for result in _results(documents, dataset_id):
-        name = result.dataset_id.split("/")[1]
-        results.append(
-            EvalResult(
-                task_type="register-allocation",
-                dataset_type=result.dataset_id,
-                dataset_name=name if result.task == OVERALL else f"{name}: {result.task}",
-                dataset_config=_config(result.document, result.task),
-                dataset_split=result.document["config"]["split"],
-                dataset_revision=result.document["dataset"]["revision"],
-                metric_type="pass@1",
-                metric_name=result.task_id,
-                metric_value=result.value,
-                source_url=None if source is None else source.url,
-                source_name=None if source is None else source.name,
-            )
-        )
-    index = eval_results_to_model_index(first["config"]["model"], results)
-    return _dump({"model-index": index})
-
-
-def _config(document: Document, task: str) -> str:
-    """The smallest config of the dataset that has a task's rows.
-
-    There is one for each architecture, none for each of its families.
-    """
-    track: str = document["config"]["track"]
-    if track != "assign":
-        return track
-    return "default" if task == OVERALL else task.split("/", maxsplit=1)[0]
+    document = eval_result_entries_to_yaml(entries)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
@@ -147,7 +103,7 @@ def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
                 raise InputError(f"a second result for {identifier}", source=source)
             seen.add(identifier)
             value = document["results"][task]["pass@1"]
-            yield _Result(identifier, task, value, there, document)
+            yield _Result(identifier, value, there, document)
 
 
 def _tasks(document: Document) -> Iterator[tuple[str, str]]:
@@ -228,7 +184,3 @@ def _notes(document: Document) -> str:
     if prompt is not None:
         notes.append(f"prompt {prompt['format']} {prompt['version']}")
     return ", ".join(notes)
-
-
-def _dump(document: Any) -> str:
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)

@@ -126,7 +126,8 @@ def write_measurement(
         document["arguments"].append(_argument(name, value, launch, folder))
     for each in launch.expectations:
         document["expected"].append(_expected(each, launch, folder))
-    write_atomically(folder / "run.py", _launcher())
+    launcher = files("verilocc_bench.measuring").joinpath("launcher.py")
+    write_atomically(folder / "run.py", launcher.read_text(encoding="utf-8"))
     rows = "\n".join(
         f"| {side} | {document['sides'][side]['name']} |" for side in document["sides"]
     )
@@ -187,10 +188,6 @@ def _expected(expected: Expectation, launch: MeasuredLaunch, folder: Path) -> di
         "file": f"{place}.f64",
         "mask": f"{place}.mask",
     }
-
-
-def _launcher() -> str:
-    return files("verilocc_bench.measuring").joinpath("launcher.py").read_text(encoding="utf-8")
 
 
 def linked(data: str | bytes) -> bytes:

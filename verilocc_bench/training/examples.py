@@ -18,13 +18,14 @@ from tqdm import tqdm
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write
+from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.processes import process_pool
 from verilocc_bench.training.ordering import Reordered, reordered
 from verilocc_bench.training.recipe import ExampleSource, Recipe
 from verilocc_bench.training.renaming import renamed
-from verilocc_bench.views import get_training_format, parse_label
-from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn
+from verilocc_bench.views import parse_label
+from verilocc_bench.views.training_turns import TrainingTurn, training_turns
 from verilocc_bench.views.view_rows import problem_of
 
 ROWS_PER_FILE = 8
@@ -189,13 +190,13 @@ def _pair(turn: TrainingTurn, codec: TokenCodec) -> tuple[list[int], list[int]]:
 
 def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
     source = recipe.sources[job.source]
-    style = get_training_format(source.format)
+    style = get_prompt_format(source.format)
     for row in job.rows:
         yield from _turns(source, style, row, recipe.seed)
 
 
 def _turns(
-    source: ExampleSource, style: TrainingFormat, row: Row, seed: int
+    source: ExampleSource, style: PromptFormat, row: Row, seed: int
 ) -> Iterator[TrainingTurn]:
     problem, seed_of_row = problem_of(row), int(row.id[:8], 16) + seed
     answer = parse_label(source.label).answer(row)
@@ -205,11 +206,11 @@ def _turns(
 
 
 def _labelled(
-    source: ExampleSource, style: TrainingFormat, version: Reordered
+    source: ExampleSource, style: PromptFormat, version: Reordered
 ) -> Iterator[TrainingTurn]:
     """The turns of a label, for one order of the function's blocks."""
     problem, answer, seed = version
     generator = random.Random(seed)  # noqa: S311  no secret depends on it
     for each in renamed(problem, answer, source.renamings, seed):
         width = generator.choice(source.new_registers) if source.new_registers else None
-        yield from style.turns(problem, each, width)
+        yield from training_turns(style, problem, each, width)

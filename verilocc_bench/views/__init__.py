@@ -6,7 +6,7 @@ from verilocc_bench.views.graph_views import answer_from_arrays, graph_of
 from verilocc_bench.views.on_datasets import tokenize_dataset
 from verilocc_bench.views.packing import PackedBlock, pack
 from verilocc_bench.views.tokenized import TokenizedView
-from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn, get_training_format
+from verilocc_bench.views.training_turns import TrainingTurn, training_turns
 from verilocc_bench.views.view_report import ExampleOutcome, ViewReport
 from verilocc_bench.views.view_rows import (
     AnyRow,
@@ -14,7 +14,6 @@ from verilocc_bench.views.view_rows import (
     column_of,
     parse_label,
     problem_of,
-    row_from_mapping,
 )
 from verilocc_bench.views.vocabulary import UNKNOWN, OpcodeVocabulary
 
@@ -32,16 +31,14 @@ __all__ = [
     "TokenizedExample",
     "TokenizedOptions",
     "TokenizedView",
-    "TrainingFormat",
     "TrainingTurn",
     "ViewReport",
     "answer_from_arrays",
     "column_of",
-    "get_training_format",
     "graph_of",
     "pack",
     "parse_label",
     "problem_of",
-    "row_from_mapping",
     "tokenize_dataset",
+    "training_turns",
 ]

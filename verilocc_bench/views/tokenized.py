@@ -20,10 +20,11 @@ from typing import Any
 
 from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
+from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.views.example import IGNORED, TokenizedExample, TokenizedOptions
 from verilocc_bench.views.packing import PackedBlock, pack
-from verilocc_bench.views.training_turns import TrainingTurn, get_training_format
+from verilocc_bench.views.training_turns import TrainingTurn, training_turns
 from verilocc_bench.views.view_report import ExampleOutcome, ViewReport
 from verilocc_bench.views.view_rows import AnyRow, parse_label, problem_of
 
@@ -49,7 +50,7 @@ class TokenizedView:
         self.report = ViewReport()
         end = getattr(tokenizer, "eos_token_id", None)
         self._end = None if end is None else int(end)
-        self._format = get_training_format(self.options.prompt_format)
+        self._style = get_prompt_format(self.options.prompt_format)
         self._label = parse_label(self.options.label)
         self._codec  # noqa: B018  a chat template that is not there is an error now
 
@@ -96,8 +97,7 @@ class TokenizedView:
 
     def __getstate__(self) -> dict[str, Any]:
         # The version and the hash change the fingerprint whenever prompts may change.
-        style = self._format.style
-        made_by = [__version__, style.version, style.source_hash]
+        made_by = [__version__, self._style.version, self._style.source_hash]
         return {"tokenizer": self.tokenizer, "options": self.options, "made_by": made_by}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -114,33 +114,21 @@ class TokenizedView:
             self.report.count(ExampleOutcome.NO_LABEL)
             return
         problem = problem_of(row)
-        for turn in self._format.turns(problem, answer):
-            example = self._fitted(self._example(turn))
-            if example is not None:
+        for turn in training_turns(self._style, problem, answer):
+            example, limit = self._example(turn), self.options.limit
+            if limit is None or len(example.input_ids) <= limit:
+                self.report.count(ExampleOutcome.WHOLE)
                 yield example
+            else:
+                self.report.count(ExampleOutcome.TOO_LONG)
 
     def _example(self, turn: TrainingTurn) -> TokenizedExample:
         prompt = self._codec.prompt(turn.messages)
-        pieces = turn.pieces if self.options.cuts == "pieces" else (turn.completion,)
         if self._end is None:
             message = "the tokenizer has no end token, with which a model would end its answer"
             raise InputError(message)
-        completion = [token for piece in pieces for token in self._codec.piece(piece)]
+        completion = [token for piece in turn.pieces for token in self._codec.piece(piece)]
         completion.append(self._end)
         tokens = prompt + completion
         learnt = [IGNORED] * len(prompt) if self.options.mask_prompt else prompt
         return TokenizedExample(tokens, [1] * len(tokens), learnt + completion)
-
-    def _fitted(self, example: TokenizedExample) -> TokenizedExample | None:
-        """An example within the limit, or None if it is left out."""
-        limit = self.options.limit
-        if limit is None or len(example.input_ids) <= limit:
-            self.report.count(ExampleOutcome.WHOLE)
-            return example
-        kept = slice(-limit, None) if self.options.too_long == "cut_start" else slice(limit)
-        labels = example.labels[kept]
-        if self.options.too_long == "skip" or all(label == IGNORED for label in labels):
-            self.report.count(ExampleOutcome.TOO_LONG)
-            return None
-        self.report.count(ExampleOutcome.CUT)
-        return TokenizedExample(example.input_ids[kept], example.attention_mask[kept], labels)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Message
-from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
-from verilocc_bench.model.prompts.conversation import Turn, messages
+from verilocc_bench.model.prompts import PromptFormat
+from verilocc_bench.model.prompts.conversation import messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +30,13 @@ class TrainingTurn:
         return "".join(self.pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingFormat:
-    """A prompt format for training."""
-
-    style: PromptFormat
-
-    def turns(
-        self,
-        problem: AllocationProblem,
-        answer: Mapping[str, str],
-        new_registers: int | None = None,
-    ) -> Iterator[TrainingTurn]:
-        """The turns of a function with their answers; see PromptFormat.demonstrations."""
-        return map(
-            self.turn, self.style.demonstrations(problem, answer, new_registers=new_registers)
-        )
-
-    def turn(self, turn: Turn) -> TrainingTurn:
-        """A turn of this format with its system message, and its completion cut into pieces."""
-        asked = messages(self.style.system, (), turn.prompt)
-        return TrainingTurn(asked, self.style.pieces(turn.completion))
-
-
-def get_training_format(name: str) -> TrainingFormat:
-    """The prompt format of that name. Raises InputError for an unknown name."""
-    return TrainingFormat(get_prompt_format(name))
+def training_turns(
+    style: PromptFormat,
+    problem: AllocationProblem,
+    answer: Mapping[str, str],
+    new_registers: int | None = None,
+) -> Iterator[TrainingTurn]:
+    """The turns of a function with their answers; see PromptFormat.demonstrations."""
+    for turn in style.demonstrations(problem, answer, new_registers=new_registers):
+        asked = messages(style.system, (), turn.prompt)
+        yield TrainingTurn(asked, style.pieces(turn.completion))

@@ -1,4 +1,4 @@
-"""Counts the outcomes of a view, so nothing is left out or cut silently."""
+"""Counts the outcomes of a view, so nothing is left out silently."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ _LOG = logging.getLogger("verilocc_bench.views")
 class ExampleOutcome(StrEnum):
     """The outcome of an example.
 
-    `whole`: it is included. `cut`: it is included, but was too long. `too_long`: it is
-    left out for its length. `no_label`: the row has no answer of the requested kind.
+    `whole`: it is included. `too_long`: it is left out for its length. `no_label`: the
+    row has no answer of the requested kind.
     """
 
     WHOLE = "whole"
-    CUT = "cut"
     TOO_LONG = "too_long"
     NO_LABEL = "no_label"
 
 
-LOSSES = (ExampleOutcome.CUT, ExampleOutcome.TOO_LONG, ExampleOutcome.NO_LABEL)
+LOSSES = (ExampleOutcome.TOO_LONG, ExampleOutcome.NO_LABEL)
 """The outcomes that lead to a warning."""
 
 
@@ -49,7 +48,7 @@ class ViewReport:
 
     @property
     def losses(self) -> int:
-        """The examples that are cut or left out for their length, and the rows without a label."""
+        """The examples that are left out for their length, and the rows without a label."""
         return sum(self._counts[outcome] for outcome in LOSSES)
 
     def count(self, outcome: ExampleOutcome, times: int = 1) -> None:

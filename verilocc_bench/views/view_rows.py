@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -15,7 +15,6 @@ from verilocc_bench.allocators import Request
 from verilocc_bench.allocators.registry import ANSWER_ALONE, BUILT_IN
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
-from verilocc_bench.dataset.parquet import rows_from_table
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.files import parse_json
 
@@ -107,23 +106,6 @@ def parse_label(text: str) -> Label:
         "'alternative:SOURCE', such as 'alternative:llvm-basic 22.1.0', or "
         "'allocator:NAME', such as 'allocator:linear-scan'"
     )
-
-
-def row_from_mapping(mapping: Mapping[str, Any]) -> Row:
-    """The Row of a mapping, such as a row of a `datasets.Dataset`; further columns are left out.
-
-    Raises InputError, with the name of the row, if a column is missing, has another
-    type, or is null and must not be.
-    """
-    import pyarrow as pa
-
-    names = [field.name for field in fields(Row) if field.name in mapping]
-    try:
-        table = pa.table({name: [mapping[name]] for name in names})
-    except pa.ArrowException as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"a column cannot be read: {reason}", source=_name(mapping)) from None
-    return rows_from_table(table, Row, _name(mapping))[0]
 
 
 def column_of(row: AnyRow, column: str) -> Any:

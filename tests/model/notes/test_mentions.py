@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.generated import random_function
 from tests.model.notes.speaker import read, speak
+from tests.model.scripted import TINY
 from verilocc_bench.ir import Function, parse_function
 from verilocc_bench.model.notes.lane_lives import lane_lives, read_at, written_at
 from verilocc_bench.model.notes.mentions import (
@@ -12,26 +13,6 @@ from verilocc_bench.model.notes.mentions import (
     read_backwards,
     read_budget,
 )
-
-EXAMPLE = """\
-verilocc-bench 1
-target gfx942
-registers v:16 a:0 s:16 vcc:2=vcc_lo,vcc_hi
-reserved s15
-class V 1 v
-class S2 2 s/2 vcc/2
-class V2 2 v/2
-bb0(v0,s[2:3])->bb1
-%0=COPY v0
-%1:S2=COPY s[2:3]
-%2:V2=GLOBAL_LOAD_DWORDX2_SADDR %0,%1
-bb1->bb1,bb2
-%3=V_ADD_U32 %2.0,%2.1
-%2.0=V_ADD_U32 %3,%0
-S_CBRANCH_SCC1
-bb2
-GLOBAL_STORE_DWORD_SADDR %0,%3,%1
-"""
 
 PIPELINED = """\
 verilocc-bench 1
@@ -53,7 +34,7 @@ HEADER = "".join(PIPELINED.splitlines(keepends=True)[:3])
 
 
 def example() -> Function:
-    return parse_function(EXAMPLE, "example")
+    return parse_function(TINY, "example")
 
 
 def deeds_of(function: Function) -> list[Deed]:

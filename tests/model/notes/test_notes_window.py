@@ -19,7 +19,6 @@ V2 = RegisterClass("V2", 2, (BaseRange("v", 0, 62, 2),))
 V6 = RegisterClass("V6", 6, (BaseRange("v", 0, 58, 2),))
 AV = RegisterClass("AV", 1, (BaseRange("v", 0, 63, 1), BaseRange("a", 0, 63, 1)))
 WHOLE = ["H_v1", "-", "H_v2", "-", "H_v4", "-", "H_v8", "v8", "-", "H_v16", "-"]
-CUT = ["H_v1", "-", "H_v2", "v10", "-", "H_v4", "v12", "-", "H_v8", "-", "H_v16", "-"]
 
 FULL = 64
 """Everybody has been everywhere: nothing is hidden."""

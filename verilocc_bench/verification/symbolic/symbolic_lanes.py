@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, Operand, VirtualLanes
+from verilocc_bench.ir import FixedUnits, Function, Instruction, Operand, VirtualLanes
 
 GUARD_OPERAND = -1
 
@@ -122,9 +122,10 @@ class Lanes:
         ended = ended - written | destroyed
         predicates = self.predicates
         redefined = [predicates[lane] for lane in written | ended if lane in predicates]
+        guard = instruction.guard
         return SymbolicEffects(
             instruction.opcode,
-            None if instruction.guard is None else self._guard(instruction.guard),
+            None if guard is None else (self.first(guard.location), not guard.negated),
             self._uses(instruction.uses, len(instruction.definitions)),
             tuple(definitions),
             tuple(sorted(ended)),
@@ -141,9 +142,6 @@ class Lanes:
                 for offset, lane in enumerate(self.lanes(each.location))
             ]
         )
-
-    def _guard(self, guard: Guard) -> tuple[int, bool]:
-        return self.first(guard.location), not guard.negated
 
     @cached_property
     def live_ins(self) -> tuple[int, ...]:
