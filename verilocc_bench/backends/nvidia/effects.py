@@ -115,7 +115,7 @@ def _patterns(opcode: str) -> tuple[_Pattern, ...]:
     """The patterns of an opcode's row. Raises RejectedKernel without a row."""
     forms = tuple(matching_forms(opcode))
     if not forms:
-        raise RejectedKernel("unknown-opcode", f"opcode {opcode} is not in the table for sm_80")
+        raise RejectedKernel("unknown-opcode", f"opcode {opcode} is not in the table of operations")
     assert len(forms) == 1, (opcode, forms)
     alternatives = forms[0].operands.split("|")
     # A row with a hidden pair has one alternative, and the pair is its last slot.

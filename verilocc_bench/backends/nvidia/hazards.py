@@ -78,14 +78,7 @@ def _operations(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-VARIABLE_LATENCY = _operations(
-    "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND I2F LD LDC "
-    "LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QSPC R2UR RED REDUX S2R S2UR SHFL ST STG "
-    "STL STS"
-)
-"""The operations of variable latency."""
-
-_READ_QUEUE = _operations("ATOMS LDG LDGSTS LDL LDS LDSM SHFL STG STL STS")
+_READ_QUEUE = _operations("ATOMS LDG LDGSTS LDL LDS LDSM REDG SHFL STG STL STS STSM")
 """These read registers in the order of the text; others only in order with their own kind."""
 
 _WRITE_QUEUE = _operations("ATOMS LDS LDSM SHFL")
@@ -279,7 +272,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     writes = _units(instruction.definitions)
     if instruction.never:
         reads = writes = 0
-    variable = stem in VARIABLE_LATENCY and not instruction.never
+    variable = instruction.variable_latency and not instruction.never
     return _TimedInstruction(
         index,
         reads,

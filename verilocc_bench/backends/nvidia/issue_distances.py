@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_stem
-from verilocc_bench.backends.nvidia.hazards import VARIABLE_LATENCY
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import GUARD, guard_reference
 
@@ -51,7 +50,7 @@ _MULTIPLY_ADD = _operations("FADD FFMA FMUL IMAD")
 _HALF = _operations("HADD2 HFMA2 HMNMX2 HMUL2 HSET2 HSETP2")
 _UNIFORM = _operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF")
 _MATRIX = _operations("BMMA HMMA IMMA")
-_MEMORY = _operations("ATOM ATOMG ATOMS LD LDG LDGSTS LDL LDS LDSM RED ST STG STL STS")
+_MEMORY = _operations("ATOM ATOMG ATOMS LD LDG LDGSTS LDL LDS LDSM RED REDG ST STG STL STS STSM")
 _JUMPS = _operations("BRA CALL EXIT")
 _NO_LATENCY_MODIFIERS = _operations("BF16 SAT S8 U8 S4 U4 ROW COL")
 _SLOTS = "dabc"
@@ -107,7 +106,7 @@ def timed_accesses(instruction: SassInstruction) -> TimedAccesses:
     """The accesses of an instruction that distances decide; none if it never executes."""
     if instruction.never:
         return TimedAccesses((), (), ())
-    variable = opcode_stem(instruction.opcode) in VARIABLE_LATENCY
+    variable = instruction.variable_latency
     unit = operation_class(instruction.opcode)
     count = len(instruction.definitions)
     reads: list[RegisterAccess] = []

@@ -62,7 +62,7 @@ def kept_apart(function: SassFunction, table: DistanceTable | None = None) -> It
     Raises RejectedKernel if the control flow cannot be analysed.
     """
     yield from _without_wait(function)
-    yield from _too_close(function, table or distance_table())
+    yield from _too_close(function, table or distance_table(function.architecture))
 
 
 def met(

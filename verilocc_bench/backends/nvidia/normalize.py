@@ -36,7 +36,8 @@ from verilocc_bench.ir import (
     VirtualLanes,
 )
 from verilocc_bench.targets.nvidia_budget import nameable_registers
-from verilocc_bench.targets.sm_80 import RESERVED, SM_80
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.nvidia import RESERVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class _SassNormalizer:
         self, function: SassFunction, blocks: tuple[SassBlock, ...], webs: WebGroups, limit: int
     ) -> None:
         self.sass, self.blocks, self.webs = function, blocks, webs
-        self.budgets = {file.name: file.count for file in SM_80.files}
+        self.target = get_target(function.architecture)
+        self.budgets = {file.name: file.count for file in self.target.files}
         self.budgets["R"] = nameable_registers(min(self.budgets["R"], limit))
         self.places: dict[ReferenceKey, VirtualLanes] = {}
         self.classes: dict[tuple[str, int], RegisterClass] = {}
@@ -96,8 +98,8 @@ class _SassNormalizer:
         # Groups are numbered by their first place in the code, as virtual registers in the text.
         groups = self.webs.groups
         function = Function(
-            target=SM_80.name,
-            files=tuple(file.with_budget(self.budgets[file.name]) for file in SM_80.files),
+            target=self.target.name,
+            files=tuple(file.with_budget(self.budgets[file.name]) for file in self.target.files),
             reserved=RESERVED,
             virtual_registers=tuple(self._class(group.file, group.width) for group in groups),
             live_ins=(),
@@ -111,9 +113,9 @@ class _SassNormalizer:
     def _class(self, file: str, width: int) -> RegisterClass:
         key = (file, width)
         if key not in self.classes:
-            step = SM_80.file(file).usual_step(width)
+            step = self.target.file(file).usual_step(width)
             bases = {file: (BaseRange(file, 0, self.budgets[file], step),)}
-            self.classes[key] = SM_80.make_class(width, bases, self.budgets)
+            self.classes[key] = self.target.make_class(width, bases, self.budgets)
         return self.classes[key]
 
     def _instruction(self, index: int, instruction: SassInstruction) -> Instruction:

@@ -1,7 +1,7 @@
 """Reads the printed operands of SASS: registers, predicates, addresses, numbers.
 
 Source: CUDA Binary Utilities, "nvdisasm"; the forms are those that nvdisasm 13
-prints for sm_80. Any other form is an error.
+prints for sm_80 and sm_90. Any other form is an error.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _CONSTANT = re.compile(
 _DESCRIPTOR = re.compile(r"desc\[UR(\d{1,2})\](\[[^\[\]]+\])")
 _ADDRESS_TERM = re.compile(r"(U?R)(\d{1,3}|Z)(\.64|\.U32|\.X4|\.X8|\.X16)?")
 _OFFSET = re.compile(r"-?0x[0-9a-f]+")
-_SPECIAL = re.compile(r"SRZ|SR_[A-Z0-9_]+(?:\.[XYZ])?")
+_SPECIAL = re.compile(r"SRZ|SR_[A-Za-z0-9_]+(?:\.[XYZ])?")
 _LABEL = re.compile(r"`\(([^()`]+)\)")
 _REGISTER_AND_LABEL = re.compile(r"R(\d{1,3}) (?:`\(([^()`]+)\)|-?0x[0-9a-f]+)")
 # The low or high half of a function's or a label's address, filled in by the linker.

@@ -1,7 +1,7 @@
 """SASS from nvdisasm: functions of instructions with their definitions and uses.
 
 Sources: CUDA Binary Utilities, "nvdisasm"; the register files are those of
-the Volta to Ampere generations (R, UR, P, UP).
+the Volta to Hopper generations (R, UR, P, UP).
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class SassInstruction:
     `@!PT`: the instruction has no effect. `definitions` and `uses` are in the order
     of the print, hidden ones last, without the guard. `encoding` is the 128-bit word.
     `target` is the label that a branch, a call or a BSSY names. `table` are the labels
-    that a jump through a table (BRX) can lead to, as ptxas lists them.
+    that a jump through a table (BRX) can lead to, as ptxas lists them. With
+    `variable_latency` only a barrier shows when it has read and written.
     """
 
     address: int
@@ -60,6 +61,7 @@ class SassInstruction:
     encoding: int
     target: str | None
     table: tuple[str, ...] = ()
+    variable_latency: bool = False
 
     @property
     def is_conditional_branch(self) -> bool:
@@ -73,10 +75,11 @@ class SassFunction:
 
     `labels` maps a label to the instruction after it, or to the number of
     instructions at the end. `register_count` is the count in the section
-    (SHI_REGISTERS).
+    (SHI_REGISTERS); 0 if nvdisasm prints none, as for sm_90.
     """
 
     name: str
     instructions: tuple[SassInstruction, ...]
     labels: Mapping[str, int]
     register_count: int
+    architecture: str = "sm_80"

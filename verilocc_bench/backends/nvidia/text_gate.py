@@ -41,7 +41,8 @@ from verilocc_bench.ir import (
     VirtualLanes,
     parse_function,
 )
-from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, RESERVED, SM_80
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.nvidia import COMPILER_REGISTERS, RESERVED
 
 _FIRST_UNIT = {"R": 0, "P": 256, "UR": 264, "UP": 328}
 """Where the units of each of `FILES` begin in a mask of units."""
@@ -95,7 +96,10 @@ def _check_header(subject: Function, function: SassFunction, register_limit: int
             if (units.file, index) not in reserved:
                 name = f"{units.file}{index}"
                 raise _rejected(function, "", f"the text does not reserve {name}")
-    for file in SM_80.files:
+    target = get_target(function.architecture)
+    if subject.target != target.name:
+        raise _rejected(function, "", f"the text is for {subject.target}")
+    for file in target.files:
         room = file.count
         if file.name == "R":
             room = min(room, max(0, register_limit - COMPILER_REGISTERS))
