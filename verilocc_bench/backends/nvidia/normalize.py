@@ -18,6 +18,7 @@ from verilocc_bench.backends.nvidia.webs import (
     GUARD,
     ReferenceKey,
     ReferencePlace,
+    WebGroup,
     WebGroups,
     find_webs,
     guard_reference,
@@ -81,7 +82,7 @@ class _SassNormalizer:
         self.budgets = {file.name: file.count for file in self.target.files}
         self.budgets["R"] = nameable_registers(min(self.budgets["R"], limit))
         self.places: dict[ReferenceKey, VirtualLanes] = {}
-        self.classes: dict[tuple[str, int], RegisterClass] = {}
+        self.classes: dict[tuple[str, int, int, int], RegisterClass] = {}
 
     def normalize(self) -> NormalizedSass:
         blocks = tuple(
@@ -101,7 +102,7 @@ class _SassNormalizer:
             target=self.target.name,
             files=tuple(file.with_budget(self.budgets[file.name]) for file in self.target.files),
             reserved=RESERVED,
-            virtual_registers=tuple(self._class(group.file, group.width) for group in groups),
+            virtual_registers=tuple(self._class(group) for group in groups),
             live_ins=(),
             blocks=blocks,
         )
@@ -110,12 +111,13 @@ class _SassNormalizer:
         }
         return NormalizedSass(self.sass.name, function, assignment, self.places)
 
-    def _class(self, file: str, width: int) -> RegisterClass:
-        key = (file, width)
+    def _class(self, group: WebGroup) -> RegisterClass:
+        key = (group.file, group.width, group.first, group.step)
         if key not in self.classes:
-            step = self.target.file(file).usual_step(width)
-            bases = {file: (BaseRange(file, 0, self.budgets[file], step),)}
-            self.classes[key] = self.target.make_class(width, bases, self.budgets)
+            bases = BaseRange(group.file, group.first, self.budgets[group.file], group.step)
+            self.classes[key] = self.target.make_class(
+                group.width, {group.file: (bases,)}, self.budgets
+            )
         return self.classes[key]
 
     def _instruction(self, index: int, instruction: SassInstruction) -> Instruction:

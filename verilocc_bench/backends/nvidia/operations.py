@@ -15,6 +15,8 @@ slot that may be absent:
     A1 A2        an address of that many registers, unless it says `.64`
     MD MU        PR, defined or used: the predicates in the mask that ends the operands
     J            a register pair to jump to, with a label or an offset
+    D8@8         as D8, with a first register that is a multiple of 8; so R8@8
+    G            a matrix in shared memory, described by four uniform registers
     I C SR B SB L   immediate, constant, special register, B register, scoreboard(s), label
     H32 H64      (last) the uniform pair in the bits of the encoding from there on,
                  not printed, of an address `[Rn.64]`, where the opcode has bit 0x800
@@ -136,6 +138,30 @@ _MATRIX = (
     OperationForm("BMMA.168256", "D4 R4 R2 R4", "AND|XOR POPC"),
     OperationForm("DMMA.884", "D4 R2 R2 R4"),
 )
+
+
+def _warp_group_matrix() -> Iterator[OperationForm]:
+    """Products of a warp group, 64 rows by 8 to 256 columns (wgmma of PTX).
+
+    The first factor stands in registers or in shared memory. Of an accumulator each of
+    128 threads has half a column's 64 elements of 32 bits, or a quarter of 16 bits.
+    """
+    for columns in range(8, 257, 8):
+        for opcode, kind, allows, count in (
+            ("HGMMA", f"64x{columns}x16.F32", "BF16", columns // 2),
+            ("HGMMA", f"64x{columns}x16.F16", "", columns // 4),
+            ("HGMMA", f"64x{columns}x8.F32.TF32", "", columns // 2),
+            ("IGMMA", f"64x{columns}x32.(S8|U8).(S8|U8)", "SAT", columns // 2),
+            ("QGMMA", f"64x{columns}x32.F32.(E4M3|E5M2).(E4M3|E5M2)", "", columns // 2),
+            ("QGMMA", f"64x{columns}x32.F16.(E4M3|E5M2).(E4M3|E5M2)", "", columns // 4),
+        ):
+            d, c = f"D{count}@8", f"R{count}@8"
+            operands = f"{d} G {c} UP? SB? | {d} G G {c} UP? SB? | {d} R4 G {c} UP? SB?"
+            yield OperationForm(f"{opcode}.{kind}", operands, "", allows)
+    yield OperationForm("WARPGROUP.ARRIVE", "")
+    yield OperationForm("WARPGROUP.DEPBAR.LE", "SB I")
+    yield OperationForm("FENCE.VIEW.ASYNC", "", "", "S G T")
+
 
 _FLOATING_POINT = (
     OperationForm("FADD", "D1 S1 S1", "", _FLOAT),
@@ -292,6 +318,7 @@ _PREDICATE_AND_SYSTEM = (
 OPERATION_FORMS: tuple[OperationForm, ...] = (
     *_memory(),
     *_MATRIX,
+    *_warp_group_matrix(),
     *_FLOATING_POINT,
     *_CONVERSION,
     *_INTEGER,

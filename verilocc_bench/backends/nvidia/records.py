@@ -17,7 +17,8 @@ class RegisterReference:
     `operand` is the index of the printed operand that names them, or -1 if they stand
     in the encoding alone (the uniform pair that addresses global memory). `fixed` is
     True if the instruction can name no other registers (the predicates in a mask).
-    The constants RZ, URZ, PT and UPT are not references.
+    `first` is a multiple of `alignment`; 0 stands for `count`. The constants RZ, URZ, PT
+    and UPT are not references.
     """
 
     file: str
@@ -25,6 +26,12 @@ class RegisterReference:
     count: int
     operand: int
     fixed: bool = False
+    alignment: int = 0
+
+    @property
+    def step(self) -> int:
+        """The alignment of the first register."""
+        return self.alignment or self.count
 
 
 @dataclass(frozen=True, slots=True)

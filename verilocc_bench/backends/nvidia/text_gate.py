@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from math import gcd
 
 from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, has_effect
@@ -117,11 +116,6 @@ class _InstructionCheck:
 
     def __init__(self, subject: Function, label: Assignment, function: SassFunction) -> None:
         self.subject, self.label, self.function = subject, label, function
-        # Each legal base of a register is a multiple of its alignment.
-        self.alignments = [
-            gcd(*(number for each in c.ranges for number in (each.first, each.step)))
-            for c in subject.virtual_registers
-        ]
 
     def check(self, blocks: Sequence[SassBlock], indices: Sequence[Sequence[int]]) -> None:
         if len(self.subject.blocks) != len(blocks):
@@ -206,10 +200,18 @@ class _InstructionCheck:
             raise _rejected(
                 self.function, _place(code), f"the text does not fix {_name(file, first, count)}"
             )
-        if location.first % count or self.alignments[location.register] % count:
+        if not self._aligned(location, reference.step):
             name = self.subject.virtual_registers[location.register].name
             reason = f"the class {name} does not align {_name(file, first, count)}"
             raise _rejected(self.function, _place(code), reason)
+
+    def _aligned(self, location: VirtualLanes, step: int) -> bool:
+        """True if each legal base puts the first register at a multiple of `step`."""
+        return all(
+            (each.first + location.first) % step == 0
+            and (each.step % step == 0 or each.last == each.first)
+            for each in self.subject.virtual_registers[location.register].ranges
+        )
 
     def _guard(self, instruction: Instruction) -> str:
         if instruction.guard is None:
