@@ -131,12 +131,11 @@ benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside 
 study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes two hours, and goes on where it was interrupted
 	mkdir -p $(STUDY)
 	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --split test --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
-	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json
 	$(BIN)/python -m benchmarks.allocation_study copy --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/sample
 	$(BIN)/python -m benchmarks.runnable answers --dataset $(STUDY)/sample --measured $(STUDY)/runnable.jsonl
 	$(BIN)/python -m benchmarks.machine_code measure --dataset $(STUDY)/sample --answers machine-code compiled --measured $(STUDY)/machine-code.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compiler-times $(STUDY)/sample -o $(STUDY)/compiler-times.jsonl
-	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl --compiler-times $(STUDY)/compiler-times.jsonl -o docs/allocation-study.md --images docs/images
+	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl --compiler-times $(STUDY)/compiler-times.jsonl -o docs/allocation-study.md --images docs/images
 
 expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels differ, and how good their registers are
 	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study

@@ -23,12 +23,12 @@ from typing import Any
 
 from tqdm import tqdm
 
+from benchmarks.distance_mining import Evidence, evidence
 from benchmarks.generated_ptx import generated_kernel
 from dataset_builders.compilers.triton_compiler import compile_to_ptx
 from dataset_builders.sweeps.point import SweepPoint
 from dataset_builders.sweeps.registry import sweep_named
 from verilocc_bench.backends.nvidia.cubin import read_cubin
-from verilocc_bench.backends.nvidia.distance_mining import Evidence, evidence
 from verilocc_bench.backends.nvidia.distance_table import PairKind
 from verilocc_bench.backends.nvidia.hazards import HazardKind
 from verilocc_bench.backends.nvidia.read import disassembled_functions

@@ -34,12 +34,11 @@ from benchmarks.distance_corpus import (
     evidence_of,
     read_folders,
 )
+from benchmarks.distance_mining import Evidence, mine, refused, table_to_json
 from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
-from verilocc_bench.backends.nvidia.distance_mining import Evidence, mine, refused
 from verilocc_bench.backends.nvidia.distance_table import (
     DistanceTable,
     PairKind,
-    table_to_json,
 )
 from verilocc_bench.backends.nvidia.tools import tool_version
 from verilocc_bench.cli.argument_types import positive

@@ -155,7 +155,8 @@ def own_result(late: AnswerExecutor, fast: AnswerExecutor) -> dict[str, Any]:
     kernel, seconds = late.load(late.own_code), []
     for asynchronous in (False, True):
         start = time.process_time()
-        kernel.run(late.arguments, late.launch.grid, asynchronous=asynchronous)
+        launch = late.launch
+        kernel.run(late.arguments, launch.grid, asynchronous=asynchronous, groups=launch.groups)
         seconds.append(time.process_time() - start)
     same = all(
         slow_result.buffers[name].tobytes() == content.tobytes()

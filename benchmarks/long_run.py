@@ -15,7 +15,8 @@ from typing import Any
 
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.selftest.campaign import CampaignOutcome, Tally
-from verilocc_bench.selftest.table import render
+from verilocc_bench.selftest.campaign_table import render
+from verilocc_bench.settings.judges import judge_named
 
 
 def total(parts: Iterable[dict[str, Any]]) -> CampaignOutcome:
@@ -27,7 +28,10 @@ def total(parts: Iterable[dict[str, Any]]) -> CampaignOutcome:
         for name, tally in part["operators"].items():
             outcome.tallies.setdefault(name, Tally()).merge(Tally.from_json(tally))
         for kind, judges in part["findings"].items():
-            outcome.findings.setdefault(kind, Counter()).update(judges)
+            counts = outcome.findings.setdefault(kind, Counter())
+            for judge, count in judges.items():
+                name, *suffix = judge.split(" ", 1)
+                counts[" ".join([judge_named(name), *suffix])] += count
     return outcome
 
 

@@ -29,6 +29,8 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.commands import run_command
+from benchmarks.timing_model import TimingModel
+from benchmarks.timing_operations import registers_of
 from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
@@ -38,8 +40,6 @@ from verilocc_bench.backends.nvidia.distance_table import distance_table
 from verilocc_bench.backends.nvidia.kept_apart import ApartPair, kept_apart
 from verilocc_bench.backends.nvidia.kernel import SassKernel, machine_problem
 from verilocc_bench.backends.nvidia.lower import write_answer
-from verilocc_bench.backends.nvidia.timing_model import TimingModel
-from verilocc_bench.backends.nvidia.timing_operations import registers_of
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin, renaming_of
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment, PhysicalRegister

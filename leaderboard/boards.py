@@ -29,8 +29,8 @@ class Board:
     """One track of one dataset's test split, frozen by its hash.
 
     `dataset` is its name for people, `hash` is the hash of all rows of the
-    split. With a `limit` the board has at most so many functions of each
-    architecture and family, those with the fewest instructions. `functions` is
+    split. With a `limit` the board has at most that number of functions of each
+    architecture and family, the ones with the fewest instructions. `functions` is
     the number of functions on the board.
     """
 
@@ -48,7 +48,7 @@ class Board:
         return self.dataset.removesuffix(_OF_EXPERTS) == EMBEDDED
 
     def copy_in(self, dataset: str | None) -> str:
-        """The board's functions in a copy of the boards' dataset; that of its name without one."""
+        """The board's functions in a copy of the boards' dataset (default: the dataset's name)."""
         if self.is_embedded or dataset is None:
             return self.dataset
         experts = self.dataset.endswith(_OF_EXPERTS) and not dataset.endswith(_OF_EXPERTS)
@@ -84,7 +84,7 @@ class BoardCopy:
         return tuple(rows)
 
     def where_else(self, identifier: str) -> str | None:
-        """The split or track with a function that is not on the board; None if there is none."""
+        """The split or track with a function that is not on the board, or None."""
         board, tracks = self.board, ("assign", "split")
         places = [(board.split, track) for track in tracks if track != board.track or board.limit]
         places += [(split, track) for track in tracks for split in SPLITS]

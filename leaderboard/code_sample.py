@@ -32,8 +32,8 @@ from verilocc_bench.targets import get_target
 class CodeSample:
     """What became of the sample.
 
-    `functions` is the number of functions drawn. `record` is that of
-    `summarise_machine_code` over the valid answers among them. `why_not` is the reason
+    `functions` is the number of functions drawn. `record` is what
+    `summarise_machine_code` says of the valid answers among them. `why_not` is the reason
     if the sample ended early.
     """
 

@@ -100,7 +100,7 @@ def revalidated(
 def _disagreements(
     judged: Sequence[FunctionVerdict], executed: ExecutedSample | None
 ) -> Iterator[Refusal]:
-    """Refusals that are no fault of the submission: judges contradict each other."""
+    """Refusals for which the submission is not to blame: judges contradict each other."""
     count = sum(verdict.disagreements for verdict in judged)
     if count:
         message = (
@@ -153,7 +153,7 @@ def _document(
 
 
 def _compare(submission: Submission, results: Mapping[str, Any]) -> list[RevalidationDocument]:
-    """Each claim beside the figure that was found; `found` is None if there is no such figure."""
+    """Each claim beside the figure that was found; `found` is None without such a figure."""
     compared = []
     for task, figures in submission.claims.items():
         for figure, claimed in figures.items():

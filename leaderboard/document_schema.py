@@ -1,6 +1,6 @@
 """The form of an accepted submission's document, checked before a page is made of it.
 
-Kernels and records are those of results.json, whose schema this one builds on.
+Kernels and records have the form of results.json, whose schema this one builds on.
 """
 
 from __future__ import annotations

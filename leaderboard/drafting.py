@@ -33,7 +33,7 @@ from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.flags import flag_of
 
 TO_FILL_IN = ("authors", "contact", "training_data", "hardware")
-"""Keys that people must fill in; the name, too, where that of the model cannot stand for it."""
+"""Keys that people must fill in; the name, too, where the model's name cannot stand for it."""
 
 HEAD = """\
 # What each field means: docs/leaderboard.md. These are to be filled in:
@@ -160,7 +160,7 @@ def command_of(document: Mapping[str, Any]) -> str:
 
 
 def name_of(label: str) -> str:
-    """A name for an entry: that of the model, or its last part; empty if neither can stand."""
+    """A name for an entry: the model's name or its last part; empty if neither can stand."""
     for name in (label, re.split("[/:]", label)[-1]):
         if NAME.fullmatch(name):
             return name

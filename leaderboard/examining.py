@@ -109,7 +109,7 @@ def _strange_figures(answers: Answers, submission: Submission) -> Iterator[Refus
 
 
 def answers_of(path: Path, lines: FunctionLines) -> Iterator[Answer]:
-    """The answers among some lines of a file, without what is no answer."""
+    """The answers among some lines of a file; other lines are left out."""
     with os.fdopen(open_file(path), "rb") as file:
         for offset, length in lines.places:
             file.seek(offset)

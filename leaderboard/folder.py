@@ -18,7 +18,7 @@ _KNOWN = frozenset({SUBMISSION, README, *ANSWERS})
 def check_folder(folder: Path) -> None:
     """Raises InputError if a folder holds anything but plain files with known names.
 
-    Opens none of them.
+    Opens no file.
     """
     try:
         with os.scandir(folder) as entries:

@@ -116,7 +116,7 @@ def revalidate(
 
     `dataset` is a copy that the reviewer trusts. `execute` answers are executed
     as machine code, and the answers to `machine_code` functions are counted as such.
-    Raises InputError if there is no such folder, or if the copy has other rows than the
+    Raises InputError if the folder is missing, or if the copy has other rows than the
     board.
     """
     if not folder.is_dir():

@@ -63,10 +63,10 @@ class Submission:
     """A submission's description of itself.
 
     `date` is the day of the run, as YYYY-MM-DD, if it is stated.
-    `parameters` is None if there is no model or no count. `samples` is the
+    `parameters` is None without a model or a count. `samples` is the
     number of answers to each function, `verifier_calls` the most attempts at
     each of them, `architectures` the architectures that it answers. `limit` is
-    that of the board; None if it has none. Nobody verifies what was `measured`.
+    the board's limit, or None. Nobody verifies what was `measured`.
     """
 
     name: str
@@ -307,11 +307,10 @@ def _contact_problem(value: Any) -> str | None:
 
 def _date_problem(value: Any) -> str | None:
     try:
-        if isinstance(value, str) and date.fromisoformat(value).isoformat() == value:
-            return None
-    except ValueError:
-        pass
-    return "expected a day such as 2026-11-25, in quotes"
+        is_day = isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:  # it is a text, and no day in it
+        is_day = False
+    return None if is_day else "expected a day such as 2026-11-25, in quotes"
 
 
 def _hash_problem(value: Any) -> str | None:

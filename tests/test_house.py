@@ -112,7 +112,7 @@ WRITERS = {
     "leaderboard/revalidate.py": {"path.open"},
     # Lock files have no content.
     "dataset_builders/journal/journal.py": {"open"},
-    "verilocc_bench/machine/compiled.py": {"self._path.open"},
+    "verilocc_bench/compilation.py": {"self._path.open"},
     # The process's own standard output, and nowhere.
     "verilocc_bench/cli/output_stream.py": {"os.fdopen"},
     "verilocc_bench/cli/__init__.py": {"os.open"},

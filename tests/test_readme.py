@@ -30,7 +30,7 @@ def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.slow
-def test_the_tables_are_what_evaluate_prints(
+def test_the_table_is_what_evaluate_prints(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     # After `make evaluate` nothing is computed again, unless the code has changed since.
@@ -39,9 +39,7 @@ def test_the_tables_are_what_evaluate_prints(
     assert f"```\n{printed(arguments, capsys)}\n```" in EVALUATING
     columns = "kernels,fewer,more,above bound,occupancy +/-"
     assert f'--columns "{columns}"' in EVALUATING
-    more = printed([*arguments, "--columns", columns], capsys)
-    table = more[: more.index("\nlinear-scan on ")]
-    assert f"```\n{table}\n```" in EVALUATING
+    assert "fewer" in printed([*arguments, "--columns", columns], capsys)
 
 
 @pytest.mark.slow

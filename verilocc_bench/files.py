@@ -7,6 +7,7 @@ are followed: what they lead to is written, and they stay.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -24,6 +25,8 @@ from verilocc_bench.errors import InputError
 __all__ = [
     "STANDARD_OUTPUT",
     "decode_text",
+    "file_sha256",
+    "files_hash",
     "is_stream",
     "open_input",
     "opened_to_write",
@@ -31,6 +34,7 @@ __all__ = [
     "read_data",
     "read_json",
     "read_text",
+    "revision_of",
     "write_atomically",
     "write_output",
 ]
@@ -160,6 +164,29 @@ def parse_json(text: str, source: str | Path, line: int | None = None) -> Any:
         raise InputError("JSON nested too deeply", source=source, line=line) from None
     except ValueError as error:  # an integer of too many digits
         raise InputError(f"expected JSON: {error}", source=source, line=line) from None
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256, in hex, of a file's bytes, which are read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_hash(root: Path, paths: Iterable[Path]) -> str:
+    """The SHA-256, in hex, of the contents of some files and of their paths below a folder."""
+    digest = hashlib.sha256()
+    for path in paths:
+        name = path.relative_to(root).as_posix()
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def revision_of(paths: Iterable[Path]) -> str:
+    """The SHA-256, in hex, of names and contents; files are read in pieces, however large."""
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(f"{path.name}\n{file_sha256(path)}\n".encode())
+    return total.hexdigest()
 
 
 def write_output(path: Path | None, data: str | bytes) -> None:

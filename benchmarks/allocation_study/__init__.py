@@ -1,14 +1,13 @@
-"""Measures how good the compilers' register allocators are, and the worth of better assignments.
+"""Measures how good the compilers' register allocators are.
 
     python -m benchmarks.allocation_study measure --dataset FOLDER -o FILE.jsonl [--split S]
-    python -m benchmarks.allocation_study compare --dataset FOLDER FILE.jsonl -o FILE.json
     python -m benchmarks.allocation_study copy --dataset FOLDER FILE.jsonl -o FOLDER
     python -m benchmarks.allocation_study compiler-times FOLDER -o FILE.jsonl
-    python -m benchmarks.allocation_study report FILE.jsonl --comparisons FILE.json -o FILE.md
+    python -m benchmarks.allocation_study report FILE.jsonl -o FILE.md
 
 `measure` asks every allocator about a systematic sample of the assign track,
-`compare` takes improved assignments to machine code, `copy` makes a dataset of the
-sample for the measurements of benchmarks.runnable and benchmarks.machine_code,
+`copy` makes a dataset of the sample for the measurements of benchmarks.runnable and
+benchmarks.machine_code,
 `compiler-times` asks llc's own timers how long its allocation of that sample takes,
 `report` writes the document. docs/allocation-study.md is their result for the split `test`.
 """

@@ -33,11 +33,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     measure.add_argument("-o", "--output", type=Path, required=True, help="a file of JSON lines")
     measure.set_defaults(action=_measure)
-    compare = commands.add_parser("compare", help="take improved assignments to machine code")
-    compare.add_argument("study", type=Path, help="what measure has written")
-    compare.add_argument("--dataset", type=Path, required=True, help="the same folder")
-    compare.add_argument("-o", "--output", type=Path, required=True, help="a JSON file")
-    compare.set_defaults(action=_compare)
     copy = commands.add_parser("copy", help="make a dataset of the measured kernels")
     copy.add_argument("study", type=Path, help="what measure has written")
     copy.add_argument("--dataset", type=Path, required=True, help="the same folder")
@@ -49,7 +44,6 @@ def _parser() -> argparse.ArgumentParser:
     times.set_defaults(action=_compiler_times)
     report = commands.add_parser("report", help="write the document and its plots")
     report.add_argument("study", type=Path, help="what measure has written")
-    report.add_argument("--comparisons", type=Path, help="what compare has written")
     report.add_argument("--runnable", type=Path, help="what benchmarks.runnable has written")
     report.add_argument(
         "--machine-code", type=Path, help="what benchmarks.machine_code has written"
@@ -69,12 +63,6 @@ def _measure(options: argparse.Namespace) -> None:
     measure(options.dataset, options.output, options.kernels_per_cell, execution, splits)
 
 
-def _compare(options: argparse.Namespace) -> None:
-    from benchmarks.allocation_study.comparing import compare
-
-    compare(options.dataset, options.study, options.output)
-
-
 def _copy(options: argparse.Namespace) -> None:
     from benchmarks.allocation_study.copying import copy_sample
 
@@ -92,7 +80,6 @@ def _report(options: argparse.Namespace) -> None:
 
     sources = Sources(
         options.study,
-        options.comparisons,
         options.runnable,
         options.machine_code,
         options.compiler_times,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks import machine_code
-from benchmarks.allocation_study import prose, tables, worth_table
+from benchmarks.allocation_study import prose, tables
 from benchmarks.allocation_study.code_tables import runnable_table
 from benchmarks.allocation_study.plots import draw_plots
 from benchmarks.allocation_study.questions import QUICK_WHERE_COSTLY
@@ -18,7 +17,7 @@ from benchmarks.allocation_study.records import Measurement
 from benchmarks.allocation_study.running import Study, read_study
 from benchmarks.allocation_study.summary import summary_sentences
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import parse_json, read_json, read_text, write_atomically
+from verilocc_bench.files import parse_json, read_text, write_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,6 @@ class Sources:
     """What the steps of the study have written; all but the first may be missing."""
 
     study: Path
-    comparisons: Path | None = None
     runnable: Path | None = None
     machine_code: Path | None = None
     compiler_times: Path | None = None
@@ -49,7 +47,6 @@ def _measured(study: Study) -> list[Measurement]:
 
 def _document(study: Study, sources: Sources, images: str) -> str:
     found = _measured(study)
-    worth: Mapping[str, Any] = {} if sources.comparisons is None else read_json(sources.comparisons)
     parts = [
         prose.TITLE,
         *summary_sentences(found),
@@ -61,8 +58,6 @@ def _document(study: Study, sources: Sources, images: str) -> str:
         tables.optimality_table(found),
         _image(images, "allocation-gaps.svg", "Share of kernels by registers above the bound"),
         _image(images, "allocation-savings.svg", "Kernels by registers saved"),
-        "By size:",
-        tables.size_table(found),
         "All allocators, against the compiler that made the label:",
         tables.allocator_table(found),
         "## What proves it",
@@ -75,7 +70,7 @@ def _document(study: Study, sources: Sources, images: str) -> str:
         _image(images, "allocation-conflicts.svg", "Bank conflicts before and after"),
         "## Copies",
         prose.COPIES,
-        tables.copy_table(found),
+        tables.copy_sentence(found),
         "## Time",
         prose.TIME,
         tables.time_table(found),
@@ -85,7 +80,6 @@ def _document(study: Study, sources: Sources, images: str) -> str:
         prose.TIGHT,
         tables.tight_table(found),
         _image(images, "allocation-tight-budgets.svg", "Share solved against time"),
-        *_worth_parts(worth),
         *_code_parts(study, sources),
         "## What is not known",
         prose.UNKNOWN,
@@ -159,32 +153,8 @@ def _more(found: Sequence[Measurement], here: str, there: str, name: str, other:
     named = ", ".join(words for _, words in sorted(pairs, reverse=True)[:5])
     return (
         f"On {len(pairs)} of {len(found)} kernels {name} ends with more conflicts than {other}, "
-        f"first of all {named}. "
+        f"most on {named}. "
     )
-
-
-def _worth_parts(worth: Mapping[str, Any]) -> list[str]:
-    if not worth:
-        return []
-    found = worth["comparisons"]
-    sentences = worth_table.disagreements(found)
-    listed = "\n".join(f"- {sentence}" for sentence in sentences) or "- nowhere"
-    why = "\n".join(f"- {reason}" for reason in worth_table.reasons(found))
-    return [
-        "## What it is worth",
-        prose.WORTH.format(
-            versions=worth_table.versions(found),
-            kernels=worth["kernels"],
-            **Counter("nvidia" if each["arch"] == "sm_80" else "amd" for each in found),
-        ),
-        worth_table.machine_code_table(found),
-        "Where counts and estimate disagree:",
-        listed,
-        "### sm_80",
-        prose.CUBINS,
-        worth_table.cubin_table(found),
-        "Why results cannot be run:\n\n" + why if why else "All results can be run.",
-    ]
 
 
 def _compiler_time_parts(study: Study, sources: Sources) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from benchmarks.allocation_study.records import Measured, Measurement
 
-SIZES = ((0, 250), (250, 500), (500, 1000), (1000, None))
 """Ranges of virtual registers: from, and below."""
 
 
@@ -98,16 +97,6 @@ def cells(measurements: Iterable[Measurement]) -> dict[tuple[str, str], list[Mea
     for each in sorted(measurements, key=lambda each: (each.arch, each.family, each.id)):
         found.setdefault((each.arch, each.family), []).append(each)
     return found
-
-
-def of_size(measurements: Iterable[Measurement], size: tuple[int, int | None]) -> list[Measurement]:
-    """The kernels whose number of virtual registers is in a range."""
-    first, end = size
-    return [
-        each
-        for each in measurements
-        if first <= each.n_virtual_registers and (end is None or each.n_virtual_registers < end)
-    ]
 
 
 def total(

@@ -12,7 +12,7 @@ from benchmarks.allocation_study.records import Measurement, Measurements
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.marks import MARKS, mark_of
-from verilocc_bench.report.picture import LIGHT
+from verilocc_bench.report.picture import DARK, LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,15 @@ MOST_SHOWN = 12
 """Gaps and savings above this number of registers are shown together with it."""
 
 _Drawing = Callable[["Figure", Measurements], None]
+
+# Inline styles win over a style sheet, unless it says that it is important.
+_ON_DARK_PAGES = f"""@media (prefers-color-scheme: dark) {{
+[style*="fill: {LIGHT.paper}"] {{fill: {DARK.paper} !important}}
+[style*="fill: {LIGHT.ink}"] {{fill: {DARK.ink} !important}}
+[style*="stroke: #000000"] {{stroke: {DARK.ink} !important}}
+g[id^="text_"] {{fill: {DARK.ink}}}
+}}
+</style>""".encode()
 
 
 def draw_plots(measurements: Measurements, folder: Path) -> None:
@@ -185,7 +194,10 @@ PLOTS: dict[str, tuple[_Drawing, float]] = {
 
 
 def svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
-    """A drawing as an SVG file with reproducible bytes. Raises MissingExtraError."""
+    """A drawing as an SVG file with reproducible bytes, light or dark as the page around it.
+
+    Raises MissingExtraError.
+    """
     try:
         import matplotlib as mpl
         from matplotlib import style
@@ -212,4 +224,4 @@ def svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
         drawing(figure, measurements)
         picture = io.BytesIO()
         figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    return picture.getvalue()
+    return picture.getvalue().replace(b"</style>", _ON_DARK_PAGES, 1)

@@ -6,15 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.allocation_study.figures import (
-    SIZES,
-    cells,
-    of_size,
-    solved_share,
-    spread,
-    total,
-    worth,
-)
+from benchmarks.allocation_study.figures import Spread, cells, solved_share, spread, total, worth
 from benchmarks.allocation_study.questions import BEST, QUICK, TIGHT
 from benchmarks.allocation_study.records import Measurement, Measurements
 
@@ -41,48 +33,30 @@ def _groups(measurements: Measurements) -> list[tuple[str, str, list[Measurement
     return [*found, ("all", "", list(measurements))]
 
 
-_OPTIMALITY = (
-    *("kernels", "compiler optimal", "`best` optimal", "fewer", "equal", "more"),
-    *("compiler's gap", "`best`'s gap", "saved, mean", "most", "occupancy up", "down"),
-)
-
-
-def _optimality(own: Measurements) -> tuple[object, ...]:
-    compiler, best = worth(own, "compiler"), worth(own, "best")
-    assert compiler is not None
-    assert best is not None
-    return (
-        best.kernels,
-        share(compiler.optimal, compiler.valid),
-        share(best.optimal, best.valid),
-        share(best.fewer, best.valid),
-        share(best.equal, best.valid),
-        share(best.more, best.valid),
-        f"{compiler.gap:.2f}",
-        f"{best.gap:.2f}",
-        f"{best.saved:.2f}",
-        best.most_saved,
-        share(best.higher, best.valid),
-        share(best.lower, best.valid),
-    )
-
-
 def optimality_table(measurements: Measurements) -> str:
     """By architecture and family."""
-    rows = [(arch, family, *_optimality(own)) for arch, family, own in _groups(measurements)]
-    return markdown(("architecture", "family", *_OPTIMALITY), rows, 2)
-
-
-def size_table(measurements: Measurements) -> str:
-    """By architecture and number of virtual registers."""
     rows = []
-    for arch in sorted({each.arch for each in measurements}):
-        for first, end in SIZES:
-            own = of_size([e for e in measurements if e.arch == arch], (first, end))
-            if own:
-                size = f"{first} and more" if end is None else f"{first} to {end - 1}"
-                rows.append((arch, size, *_optimality(own)))
-    return markdown(("architecture", "virtual registers", *_OPTIMALITY), rows, 2)
+    for arch, family, own in _groups(measurements):
+        compiler, best = worth(own, "compiler"), worth(own, "best")
+        assert compiler is not None
+        assert best is not None
+        rows.append(
+            (
+                *(arch, family, best.kernels),
+                share(compiler.optimal, compiler.valid),
+                share(best.optimal, best.valid),
+                share(best.fewer, best.valid),
+                f"{compiler.gap:.2f}",
+                f"{best.gap:.2f}",
+                best.most_saved,
+                share(best.higher, best.valid),
+            )
+        )
+    headers = (
+        *("kernels", "compiler optimal", "`best` optimal", "fewer", "compiler's gap"),
+        *("`best`'s gap", "most saved", "occupancy up"),
+    )
+    return markdown(("architecture", "family", *headers), rows, 2)
 
 
 def allocator_table(measurements: Measurements) -> str:
@@ -97,13 +71,13 @@ def allocator_table(measurements: Measurements) -> str:
                         vendor,
                         f"`{name}`",
                         found.kernels,
-                        *(share(n, found.kernels) for n in (found.fewer, found.equal, found.more)),
+                        *(share(n, found.kernels) for n in (found.fewer, found.more)),
                         share(found.kernels - found.valid, found.kernels),
                         share(found.optimal, found.kernels),
                         f"{found.gap:.2f}",
                     )
                 )
-    headers = ("kernels", "fewer", "equal", "more", "no answer", "optimal", "gap, mean")
+    headers = ("kernels", "fewer", "more", "no answer", "optimal", "gap, mean")
     return markdown(("compiler", "allocator", *headers), rows, 2)
 
 
@@ -130,31 +104,16 @@ def bound_table(measurements: Measurements) -> str:
     return markdown(headers, rows, 2)
 
 
-def _reduction(before: int, after: int) -> str:
-    return f"{100 * (after - before) / before:+.0f} %" if before else "–"
-
-
 def conflict_table(measurements: Measurements) -> str:
     """Weighted bank conflicts of the compiler, best, and best for bank conflicts."""
     rows = []
     names = ("best", "best bank-conflicts")
     for arch, family, found in _groups(measurements):
         own = [e for e in found if _has(e, names)]
-        some = [total(own, name, lambda m: m.conflicts) for name in ("compiler", *names)]
-        every = [total(own, name, lambda m: m.conflicts_all) for name in ("compiler", *names)]
+        some = (total(own, name, lambda m: m.conflicts) for name in ("compiler", *names))
         had = sum((e.answers["compiler"].conflicts or 0) > 0 for e in own)
-        rows.append(
-            (
-                *(arch, family, had),
-                *(f"{n:,}" for n in some),
-                *(_reduction(some[0], n) for n in some[1:]),
-                *(f"{n:,}" for n in every),
-            )
-        )
-    headers = (
-        *("architecture", "family", "kernels with some", "compiler", "`best`", "for conflicts"),
-        *("change", "change for conflicts", "all in one bank: compiler", "`best`", "for conflicts"),
-    )
+        rows.append((arch, family, had, *(f"{n:,}" for n in some)))
+    headers = ("architecture", "family", "kernels with some", "compiler", "`best`", "for conflicts")
     return markdown(headers, rows, 2)
 
 
@@ -162,20 +121,17 @@ def _has(each: Measurement, names: Iterable[str]) -> bool:
     return all(name in each.answers and each.answers[name].valid for name in names)
 
 
-def copy_table(measurements: Measurements) -> str:
-    """Identity copies by objective, and the price of each objective in registers and occupancy."""
-    rows = []
-    for arch, family, found in _groups(measurements):
-        own = [e for e in found if _has(e, BEST)]
-        copies = [total(own, name, lambda m: m.copies) for name in ("compiler", *BEST)]
-        more = [worth(own, name) for name in list(BEST)[1:]]
-        lost = [f"{-w.saved:+.1f} / {w.lower}" for w in more if w is not None]
-        rows.append((arch, family, *(f"{n:,}" for n in copies), *lost))
-    headers = (
-        *("architecture", "family", "compiler", "`best`", "for conflicts", "for copies"),
-        *("for conflicts: registers / occupancy lost", "for copies: registers / occupancy lost"),
+def copy_sentence(measurements: Measurements) -> str:
+    """Identity copies by objective, and the registers that each objective costs."""
+    own = [e for e in measurements if _has(e, BEST)]
+    copies = [f"{total(own, name, lambda m: m.copies):,}" for name in ("compiler", *BEST)]
+    more = [f"{-w.saved:.1f}" for name in list(BEST)[1:] if (w := worth(own, name)) is not None]
+    return (
+        f"The compilers' assignments make {copies[0]} copies identities, `best`'s {copies[1]}, "
+        f"those for bank conflicts {copies[2]}, and those for copies (`--objective copies`) "
+        f"{copies[3]}. Against the compiler, the last two objectives cost {' and '.join(more)} "
+        "registers a kernel."
     )
-    return markdown(headers, rows, 2)
 
 
 def seconds_text(seconds: float) -> str:
@@ -184,17 +140,22 @@ def seconds_text(seconds: float) -> str:
 
 
 def time_table(measurements: Measurements) -> str:
-    """Seconds by architecture and allocator: median, 90 %, most."""
+    """Median seconds by allocator and architecture, and the most."""
     rows = []
-    for arch in sorted({each.arch for each in measurements}):
-        own = [each for each in measurements if each.arch == arch]
-        for name in (*QUICK, *BEST):
-            seconds = [e.answers[name].seconds for e in own if name in e.answers]
-            found = spread(s for s in seconds if s is not None)
-            if found is not None:
-                times = (found.median, found.ninetieth, found.largest)
-                rows.append((arch, f"`{name}`", *map(seconds_text, times)))
-    return markdown(("architecture", "allocator", "median", "90 %", "most"), rows, 2)
+    archs = sorted({each.arch for each in measurements})
+    for name in (*QUICK, *BEST):
+        asked = [e for e in measurements if name in e.answers]
+        found = [_seconds([e for e in asked if e.arch == arch], name) for arch in archs]
+        every = _seconds(asked, name)
+        largest = "–" if every is None else seconds_text(every.largest)
+        medians = ("–" if each is None else seconds_text(each.median) for each in found)
+        rows.append((f"`{name}`", *medians, largest))
+    return markdown(("allocator", *archs, "most"), rows)
+
+
+def _seconds(own: Measurements, name: str) -> Spread | None:
+    seconds = (each.answers[name].seconds for each in own)
+    return spread(s for s in seconds if s is not None)
 
 
 def compiler_time_table(
@@ -223,29 +184,16 @@ def compiler_time_table(
 
 
 def tight_table(measurements: Measurements) -> str:
-    """Shares solved at tight budgets, of all and of those known to have an answer."""
-    rows = []
+    """Shares solved at tight budgets, of all kernels asked and of those known to have an answer."""
+    headers = ["allocator"]
+    rows = [[f"`{name}`"] for name in QUICK]
     for budget in TIGHT:
         asked = [e for e in measurements if budget in e.budgets]
         possible = [e for e in asked if _is_possible(e, budget)]
-        for name in QUICK:
-            solved, count, seconds = solved_share(asked, budget, name)
-            spent = spread(e.budgets[budget].seconds[name] for e in asked)
-            among = solved_share(possible, budget, name)[0]
-            times = (spread(seconds.values()), spent)
-            rows.append(
-                (
-                    *(f"`{budget}`", f"`{name}`", count, share(solved, count)),
-                    share(among, len(possible)),
-                    *("–" if t is None else seconds_text(t.median) for t in times),
-                    "–" if spent is None else seconds_text(spent.ninetieth),
-                )
-            )
-    headers = (
-        *("budget", "allocator", "kernels", "solved", "of those known to be possible"),
-        *("time, solved: median", "time, all: median", "90 %"),
-    )
-    return markdown(headers, rows, 2)
+        headers += [f"`{budget}`, {len(asked)} kernels", "of possible"]
+        for name, row in zip(QUICK, rows, strict=True):
+            row += [share(*solved_share(own, budget, name)[:2]) for own in (asked, possible)]
+    return markdown(headers, rows)
 
 
 def _is_possible(each: Measurement, budget: str) -> bool:

@@ -67,20 +67,16 @@ def _parts(
         "## What experts do instead",
         prose.occupancy(experts),
         tables.occupancy_table(groups),
-        "The largest savings of each library and family:",
+        "The largest saving of each library and family:",
         tables.example_table(experts),
         "## Bank conflicts",
         prose.CONFLICTS,
         tables.conflict_table(groups),
         *_waits(experts, runs),
-        "## Other functions",
+        "## How the kernels differ",
         prose.FUNCTIONS,
         f"![Opcodes, widths, bounds and loops of experts' kernels and of ours]({image})",
     ]
-    for arch in sorted({each.arch for each in experts}):
-        pair = [[each for each in side if each.arch == arch] for side in (experts, own)]
-        if all(pair):
-            parts += [f"Opcodes of {arch} whose shares differ most:", tables.opcode_table(*pair)]
     if runs:
         results = {name: document["results"] for name, document in runs.items()}
         parts += ["## Allocators", prose.ALLOCATORS, tables.allocator_table(results)]

@@ -32,7 +32,6 @@ class KernelFacts:
     arch: str
     family: str
     kernel: str
-    parameters: str
     instructions: int
     loop_depth: int
     bound: int
@@ -73,7 +72,6 @@ def _facts(row: Row) -> KernelFacts:
         arch=row.arch,
         family=row.family,
         kernel=row.kernel,
-        parameters=row.params,
         instructions=row.n_instructions,
         loop_depth=max(problem.loop_depths),
         bound=row.best_lower_bound or 0,

@@ -13,51 +13,45 @@ from dataset_builders.sweeps.experts import EXPERT
 TITLE = """\
 # Experts' kernels: how many registers they take, and why
 
-For readers who ask how good the registers of kernels are that experts wrote.
-[experts.md](experts.md) says where the kernels come from."""
+For readers who ask how well experts' kernels use registers.
+[experts.md](experts.md) says where the kernels come from. `make expert-study` makes this page."""
 
 REGISTERS = """\
 The gap is the number of vector registers above the proved lower bound, a mean over kernels.
-`best` is the search of verilocc-bench ([search.md](search.md)) on the very same order of
-instructions. It is brief for experts' larger kernels ([experts.md](experts.md)), so that its own
-gap says less there of what is possible."""
+`best` is the search of verilocc-bench ([search.md](search.md)) on the same order of instructions.
+It is brief on experts' larger kernels, so its own gap says less there about what is possible."""
 
 CONFLICTS = """\
-An instruction with three vector sources that want more of a bank than it delivers at once, ten
-times for each loop around it."""
+An instruction with three vector sources that want more of a bank than the bank delivers at once,
+ten times for each loop around it."""
 
 WAITS = """\
 The label and the best answer as machine code, counted as `compare` does
-([comparison.md](comparison.md)): sums over the kernels, ten times for each loop around an
-instruction; less, equal and more are numbers of kernels. For gfx942 llc places waits in both
-sides; those that the authors of a code object wrote by hand stay, so what differs is what llc
-adds. The search for fewer registers does not look at hazards, so it can cost wait states. For sm_80
-the order and the waits are ptxas's own, and none is added."""
+([comparison.md](comparison.md)): sums over the eight smallest kernels of each family, ten times for
+each loop around an instruction. *less* and *more* are numbers of kernels. On gfx942 llc adds waits
+to both sides; waits that the authors wrote by hand stay. The search for fewer registers does not
+look at hazards, so it can cost wait states. On sm_80 the order and the waits are ptxas's own."""
 
 FUNCTIONS = """\
 Shares of all instructions, registers or kernels of the two sides."""
 
 ALLOCATORS = """\
-Each allocator on experts' kernels, one answer each. All had the smallest ones of each
-task alone. `best` are the best known answers of the dataset. The ratio counts valid answers alone,
-so an allocator with few of them is measured on the kernels that it could do.
-`reference-text-notes` is the model `reference`, which reads the text alone (assistance `text`). It
-was not trained again."""
+One answer of each allocator to the smallest kernels of each task. `best` stands for the best known
+answers of the dataset. The ratio counts valid answers alone. `reference` copies a rule of text
+intervals (assistance `intervals`); it was not trained on experts' kernels."""
 
 UNKNOWN = """\
-- On sm_80 the order of instructions is ptxas's own, made for the very registers that are the
-  label: `best` answers a problem that was cut to fit the label, and its answers need other waits
-  before they run ([sm_80.md](sm_80.md)).
-- Nothing was run. Fewer registers are worth something where they change the occupancy, and a
-  kernel whose local memory allows one block at a time gains nothing from them."""
+- On sm_80 the order of instructions is ptxas's own, made for the registers of the label. Answers
+  of `best` without `--runnable` need other waits before they run ([sm_80.md](sm_80.md)).
+- Nothing was run on a GPU. Fewer registers help where they raise the occupancy; a kernel whose
+  local memory allows one block at a time gains nothing."""
 
 REPEAT = """\
 ```
 make expert-study DATASET=regalloc
 ```
 
-reads `regalloc/expert` and `regalloc` (or `mini`), and runs of `evaluate` in
-`results/expert-study`."""
+reads `regalloc/expert` and `regalloc`, and evaluates into `results/expert-study`."""
 
 
 def found(experts: Sequence[KernelFacts], own: Sequence[KernelFacts]) -> str:
@@ -71,7 +65,7 @@ def found(experts: Sequence[KernelFacts], own: Sequence[KernelFacts]) -> str:
         "registers above its bound"
     )
     if own:
-        words += f", that of our own kernels {_mean(own):.1f}"
+        words += f", on our own kernels {_mean(own):.1f}"
     return f"{words}. Fewer registers mean a higher occupancy for {more}."
 
 
@@ -89,10 +83,10 @@ def sample(
     lost = ", ".join(f"{kind} {count}" for kind, count in sorted(rejected.items())) or "none"
     taken = ", and ".join(_candidates(manifest) for manifest in manifests)
     return (
-        f"There are {listed}, of {taken} (rejected: {lost}). "
+        f"{listed}, of {taken} (rejected: {lost}). "
         f"Beside them stand {len(own)} kernels of our own for the same architectures. "
-        "Instructions, loop depth and registers are medians; spills are stores to the stack that "
-        "the compiler added."
+        "Instructions and registers are medians; spills are stores to the stack that the compiler "
+        "added."
     )
 
 
@@ -103,7 +97,7 @@ def occupancy(experts: Sequence[KernelFacts]) -> str:
     return (
         "Experts do not minimise registers, and neither does their compiler. The tile decides how "
         "many warps or waves run at once, and within that a label takes what is convenient. The "
-        "room is the number of registers that a kernel could take besides its own at the same "
+        "*room* is the median number of further registers that a kernel could take at the same "
         f"occupancy: {tight} of {len(experts)} kernels have at most one left, {wide} have eight or "
         "more."
     )

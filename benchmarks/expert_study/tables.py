@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -14,9 +12,6 @@ from benchmarks.expert_study.facts import KernelFacts
 
 Groups = Mapping[tuple[str, str], Sequence[KernelFacts]]
 """Kernels by library and family."""
-
-EXAMPLES = 6
-"""Kernels in the table of examples."""
 
 
 def groups_of(found: Sequence[KernelFacts]) -> Groups:
@@ -34,14 +29,12 @@ def size_table(groups: Groups) -> str:
             *key,
             len(found),
             _middle([each.instructions for each in found]),
-            max(each.instructions for each in found),
-            _middle([each.loop_depth for each in found]),
             _middle([each.label for each in found]),
             _percent(sum(each.spills > 0 for each in found), len(found)),
         )
         for key, found in groups.items()
     ]
-    headers = ("instructions", "largest", "loop depth", "registers", "with spills")
+    headers = ("instructions", "registers", "with spills")
     return markdown_table(rows, ("library", "family", "kernels", *headers))
 
 
@@ -52,7 +45,6 @@ def register_table(groups: Groups) -> str:
             *key,
             len(found),
             _mean([each.gap for each in found]),
-            max(each.gap for each in found),
             _percent(sum(each.gap == 0 for each in found), len(found)),
             _percent(sum(each.best < each.label for each in found), len(found)),
             _mean([each.best - each.bound for each in found]),
@@ -60,7 +52,7 @@ def register_table(groups: Groups) -> str:
         )
         for key, found in groups.items()
     ]
-    headers = ("gap of the label", "largest gap", "label optimal")
+    headers = ("gap of the label", "label optimal")
     more = ("`best` has fewer", "gap of `best`", "`best` optimal")
     return markdown_table(rows, ("library", "family", "kernels", *headers, *more))
 
@@ -70,14 +62,13 @@ def occupancy_table(groups: Groups) -> str:
     rows = [
         (
             *key,
-            " ".join(f"{level}: {count}" for level, count in sorted(_levels(found).items())),
             _percent(sum(each.best_occupancy > each.occupancy for each in found), len(found)),
             _middle([each.room for each in found]),
             _percent(sum(each.room <= 1 for each in found), len(found)),
         )
         for key, found in groups.items()
     ]
-    headers = ("kernels by occupancy", "more with `best`", "room", "at most 1 left")
+    headers = ("more with `best`", "room", "at most 1 left")
     return markdown_table(rows, ("library", "family", *headers))
 
 
@@ -96,16 +87,13 @@ def conflict_table(groups: Groups) -> str:
 
 
 def example_table(found: Sequence[KernelFacts]) -> str:
-    """The kernels whose labels are furthest above the best known answer, of each family some."""
-    chosen: list[KernelFacts] = []
-    for group in groups_of(found).values():
-        ordered = sorted(group, key=lambda each: (each.best - each.label, each.id))
-        chosen += ordered[: max(2, EXAMPLES // len(groups_of(found)))]
+    """The kernel of each family whose label is furthest above the best known answer."""
+    groups = groups_of(found).values()
+    chosen = [min(group, key=lambda each: (each.best - each.label, each.id)) for group in groups]
     rows = [
         (
             f"`{each.id}`",
             each.kernel,
-            _short(each.parameters),
             each.label,
             each.best,
             each.bound,
@@ -113,29 +101,13 @@ def example_table(found: Sequence[KernelFacts]) -> str:
         )
         for each in chosen
     ]
-    return markdown_table(
-        rows, ("id", "kernel", "parameters", "label", "best", "bound", "occupancy")
-    )
-
-
-def opcode_table(experts: Sequence[KernelFacts], own: Sequence[KernelFacts], most: int = 12) -> str:
-    """Opcodes whose shares of all instructions differ most, on one architecture."""
-    shares = [_shares(found) for found in (experts, own)]
-    names = sorted(
-        {*shares[0], *shares[1]}, key=lambda n: (-abs(shares[0].get(n, 0) - shares[1].get(n, 0)), n)
-    )
-    rows = [
-        (f"`{name}`", *(f"{100 * share.get(name, 0):.1f} %" for share in shares))
-        for name in names[:most]
-    ]
-    return markdown_table(rows, ("opcode", "experts", "ours"), named=1)
+    return markdown_table(rows, ("id", "kernel", "label", "best", "bound", "occupancy"))
 
 
 def allocator_table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """Results of `evaluate`, by the name of the run and by task."""
+    """Results of `evaluate` over all kernels, by the name of the run."""
     rows = [
         (
-            task,
             name,
             result["n"],
             f"{100 * result['pass@1']:.0f} %",
@@ -143,34 +115,11 @@ def allocator_table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> s
             _share(result["share_better"]),
             _share(result["share_worse"]),
         )
-        for task in sorted({task for tasks in results.values() for task in tasks})
-        for name, result in ((name, tasks.get(task)) for name, tasks in results.items())
-        if result is not None
+        for name, tasks in results.items()
+        if (result := tasks.get("overall")) is not None
     ]
     headers = ("kernels", "valid", "registers / label", "fewer", "more")
-    return markdown_table(rows, ("task", "allocator", *headers))
-
-
-def _shares(found: Sequence[KernelFacts]) -> dict[str, float]:
-    counts: Counter[str] = Counter()
-    for each in found:
-        counts.update(each.opcodes)
-    total = sum(counts.values())
-    return {name: count / total for name, count in counts.items()}
-
-
-def _levels(found: Sequence[KernelFacts]) -> Counter[int]:
-    return Counter(each.occupancy for each in found)
-
-
-def _short(parameters: str) -> str:
-    """The parameters without those that are off, and in few characters."""
-    values = json.loads(parameters)
-    return " ".join(
-        str(name) if value == 1 and name not in ("stages",) else f"{name}={value}"
-        for name, value in values.items()
-        if value not in (0, "linear") and not str(name).startswith("even")
-    )
+    return markdown_table(rows, ("allocator", *headers), named=1)
 
 
 def _middle(values: Sequence[int]) -> str:

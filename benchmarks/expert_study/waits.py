@@ -23,10 +23,8 @@ def code_table(groups: Groups, counted: Counted) -> str:
             label, best = sums["label"], sums["answer"]
             change = f"{100 * (best / label - 1):+.1f} %" if label else ""
             numbers = (f"{label:,.0f}", f"{best:,.0f}", change)
-            rows.append(
-                (*key, METRICS[name], *numbers, *(sums[k] for k in ("less", "equal", "more")))
-            )
-    headers = ("library", "family", "figure", "label", "`best`", "change", "less", "equal", "more")
+            rows.append((*key, METRICS[name], *numbers, *(sums[k] for k in ("less", "more"))))
+    headers = ("library", "family", "figure", "label", "`best`", "change", "less", "more")
     return markdown_table(rows, headers, named=3)
 
 

@@ -20,7 +20,9 @@ Format `lowest`: the model says the register alone; a new name takes the lowest 
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -33,6 +35,8 @@ SIZES: Mapping[str, tuple[int, ...]] = {
 }
 COUNTS: Mapping[str, int] = {"v": 256, "a": 256, "s": 106}
 NAME_COUNT = 1024
+MOST_AT_ONCE = sum(COUNTS.values())
+"""No more names than this have registers at once."""
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 32)
 FILE_SETS = ("v", "a", "a v", "s", "s vcc")
 PLACES = ("", "*", "~", "~*")
@@ -160,6 +164,14 @@ class Teacher:
         """Says the answer to what is shown; `word` is the name's word."""
         raise NotImplementedError
 
+    def hear(self, shown: Shown, words: Sequence[str]) -> None:
+        """Goes on from another's answer to what is shown."""
+        registers = [w for w in words if FIRST_REGISTER <= INDEX[w] <= LAST_REGISTER]
+        if shown.place == 1:
+            self.held.pop(shown.name, None)
+        elif registers and shown.name not in self.held:
+            self.held[shown.name] = (registers[0][0], int(registers[0][1:]))
+
 
 class LinksTeacher(Teacher):
     """Lists of free blocks by size; the last one freed is taken first."""
@@ -191,6 +203,16 @@ class LinksTeacher(Teacher):
             self.said.say(f"{file}{start}", KNOWN)
         else:
             self._take(shown.name, kind[0], size_for(kind[0], kind[1]), word)
+
+    def hear(self, shown: Shown, words: Sequence[str]) -> None:
+        super().hear(shown, words)
+        for word, after in itertools.pairwise(words):
+            if word[:2] in ("T.", "H.") and after[1:].isdigit():
+                stack, start = self.lists[word[2], int(word[3:])], int(after[1:])
+                if word[0] == "H":
+                    stack.append(start)
+                elif start in stack:
+                    stack.remove(start)
 
     def _push(self, file: str, size: int, start: int, meanings: tuple[int, int, int]) -> None:
         say, stack = self.said.say, self.lists[file, size]
@@ -295,7 +317,7 @@ def shown_words(function: Mapping[str, Any], shown: Shown, word: str) -> tuple[s
 def converse(
     function: Mapping[str, Any],
     form: str,
-    names: Callable[[], str],
+    names: FreshNames,
     *,
     stop: int | None = None,
     rng: random.Random | None = None,
@@ -304,19 +326,16 @@ def converse(
 ) -> tuple[Said, dict[int, tuple[str, int]], bool]:
     """A conversation with the teacher; the register of each name; whether all was said.
 
-    It ends early at `limit` words, or where no register is left. `names` gives a new word for a
-    name whenever it is called.
+    It ends early at `limit` words, or where no register is left.
     """
     said = Said()
     teacher = TEACHERS[form](said)
     said.say("<begin>", SHOWN)
     teacher.begin(offered or function["offered"], rng)
-    words: dict[int, str] = {}
     places: dict[int, tuple[str, int]] = {}
-    for shown in script(function, stop):
+    for shown, word in names.name(function, stop):
         if len(said.words) >= limit:
             return said, places, False
-        word = words.get(shown.name) or words.setdefault(shown.name, names())
         before = len(said.words)
         for spoken in shown_words(function, shown, word):
             said.say(spoken, SHOWN)
@@ -330,15 +349,39 @@ def converse(
     return said, places, True
 
 
-def fresh_names(rng: random.Random) -> Callable[[], str]:
-    """Gives the name words in a random order, over and over."""
-    order = [f"n{index}" for index in range(NAME_COUNT)]
-    rng.shuffle(order)
-    count = 0
+class FreshNames:
+    """Gives the name words in a random order; a word comes again only when its name is done."""
 
-    def give() -> str:
-        nonlocal count
-        count += 1
-        return order[(count - 1) % NAME_COUNT]
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._left: deque[str] = deque()
+        self.refill()
 
-    return give
+    def refill(self) -> None:
+        """Before a function: all words again, where names without an end have taken most."""
+        if len(self._left) < MOST_AT_ONCE:
+            order = [f"n{index}" for index in range(NAME_COUNT)]
+            self._rng.shuffle(order)
+            self._left = deque(order)
+
+    def name(
+        self, function: Mapping[str, Any], stop: int | None = None
+    ) -> Iterator[tuple[Shown, str]]:
+        """The script of a function with the words of its names."""
+        self.refill()
+        words: dict[int, str] = {}
+        unborn: dict[str, int] = {}  # names of a loop alone: others may take their words
+        for shown in script(function, stop):
+            if shown.name not in words:
+                word = words[shown.name] = self._left.popleft()
+                if word in unborn:
+                    del words[unborn.pop(word)]
+            word = words[shown.name]
+            yield shown, word
+            if shown.place == 1:
+                self._left.append(words.pop(shown.name))
+            elif shown.place == 3 and word not in unborn:
+                unborn[word] = shown.name
+                self._left.append(word)
+            elif shown.place != 3 and unborn.pop(word, None) is not None:
+                self._left.remove(word)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.reading_model.conversation import COUNTS, FILES, Said, converse, fresh_names
+from benchmarks.reading_model.conversation import COUNTS, FILES, FreshNames, Said, converse
 
 FORMS = ("links", "lowest")
 Described = Mapping[str, Any]
@@ -52,6 +52,10 @@ MADE_UP_KINDS: Sequence[tuple[list[Any], float]] = (
 """Classes of made-up functions, with their shares."""
 
 
+LINE = 12
+"""At least so many words go with a line of a made-up function."""
+
+
 def load(path: Path) -> list[dict[str, Any]]:
     """Functions from compressed JSON lines."""
     with gzip.open(path, "rt") as stream:
@@ -77,9 +81,9 @@ def offered_at_random(
     return found
 
 
-def made_up(rng: random.Random) -> dict[str, Any]:
+def made_up(rng: random.Random, most: int = 500) -> dict[str, Any]:
     """A function of no meaning: lines of names with short, long and looping lives."""
-    count = rng.randrange(30, 500)
+    count = rng.randrange(30, most)
     shares = [share * rng.choice((0.1, 1.0, 1.0, 2.0)) for _, share in MADE_UP_KINDS]
     kinds: list[list[Any]] = []
     lines: list[list[int]] = []
@@ -142,7 +146,7 @@ def _made_up_loops(count: int, rng: random.Random) -> list[tuple[int, int]]:
 def one_conversation(
     function: Described,
     form: str,
-    names: Callable[[], str],
+    names: FreshNames,
     rng: random.Random,
     limit: int,
     *,
@@ -152,7 +156,7 @@ def one_conversation(
     """A conversation about a function, or about its lines before some line."""
     count = len(function["lines"])
     stop = None if rng.random() < from_end else rng.randrange(min(20, count), count + 1)
-    if plain:
+    if plain or rng.random() < 0.4:
         return converse(function, form, names, stop=stop, limit=limit)[0]
     offered = offered_at_random(function["offered"], rng)
     order = rng if rng.random() < 0.5 else None
@@ -171,7 +175,7 @@ def row(
     """A row of words with their meanings. `plain`: budgets and lists as the header has them."""
     words: list[int] = []
     meanings: list[int] = []
-    names = fresh_names(rng)
+    names = FreshNames(rng)
     while len(words) < length:
         said = one_conversation(
             choose(rng), form, names, rng, length - len(words), from_end=from_end, plain=plain
@@ -261,12 +265,13 @@ class Feeder:
 def _feed(functions: Sequence[Described], setting: Any, out: Any, rows: int, seed: int) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     rng = random.Random(seed)
+
+    def choose(rng: random.Random) -> Described:
+        if not functions or rng.random() < 0.5:
+            return made_up(rng, max(500, wanted[1] // LINE))
+        return max(rng.choices(functions, k=3), key=lambda f: int(f["spoken"]))
+
     while True:
         wanted = (int(setting[0]), int(setting[1]))
-        made = []
-        for _ in range(rows):
-            choose = (
-                made_up if not functions or rng.random() < 0.5 else lambda r: r.choice(functions)
-            )
-            made.append(row(choose, FORMS[wanted[0]], wanted[1], rng))
+        made = [row(choose, FORMS[wanted[0]], wanted[1], rng) for _ in range(rows)]
         out.put((wanted, np.stack([w for w, _ in made]), np.stack([m for _, m in made])))

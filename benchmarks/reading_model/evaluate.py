@@ -1,9 +1,10 @@
 """Prints tables of a run.
 
-    python -m benchmarks.reading_model.evaluate RESULTS GENERATIONS
+    python -m benchmarks.reading_model.evaluate RESULTS GENERATIONS [DATASET]
 
 Wrong words by meaning over the tokens of each part, beside a copier and uniform choice on the same
-rows; and whole functions of the small dataset, spoken freely, judged by the verifier.
+rows; and whole functions of the small dataset, and of the test splits of a built one, spoken freely
+and judged by the verifier.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 import verilocc_bench as vb
 from benchmarks.reading_model import conversation as c
 from benchmarks.reading_model import data
-from benchmarks.reading_model.extract import evaluated
+from benchmarks.reading_model.extract import evaluated, tested
 from benchmarks.reading_model.listening import fits
 
 Counts = Mapping[str, Sequence[float]]
@@ -158,7 +159,9 @@ def print_wrong_words(results: Path, functions: Sequence[Mapping[str, Any]]) -> 
 
 def agreement(function: Mapping[str, Any], sample: Mapping[str, Any]) -> float:
     """The share of the teacher's words before the first other word."""
-    names = c.fresh_names(random.Random(sample["seed"]))
+    if "words" not in sample:
+        return 1.0
+    names = c.FreshNames(random.Random(sample["seed"]))
     taught, spoken = c.converse(function, sample["form"], names)[0].words, sample["words"]
     pairs = enumerate(zip(taught, spoken, strict=False))
     until = next((i for i, (x, y) in pairs if x != y), min(len(taught), len(spoken)))
@@ -187,7 +190,7 @@ def judged(
             ratios.append(_vector_registers(verdict) / compiled)
         else:
             reasons[verdict.findings[0].kind] += 1
-    names = c.fresh_names(random.Random(samples[-1]["seed"]))
+    names = c.FreshNames(random.Random(samples[-1]["seed"]))
     words = c.converse(function, samples[-1]["form"], names)[0].words
     row = [
         problem.arch,
@@ -203,23 +206,26 @@ def judged(
     return len(ratios), row
 
 
-def print_conversations(generations: Path, functions: Sequence[Mapping[str, Any]]) -> None:
+def print_conversations(
+    generations: Path,
+    functions: Sequence[Mapping[str, Any]],
+    problems: Mapping[str, vb.Problem],
+) -> None:
     """The table of whole functions, spoken freely, and the copier as an allocator."""
-    problems = {problem.id: problem for problem in vb.load_problems("mini")}
     by_id = {function["id"]: function for function in functions}
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     with gzip.open(generations, "rt") as stream:
         for line in stream:
             sample = json.loads(line)
-            groups[sample["part"], sample["id"]].append(sample)
+            groups[sample["part"], sample.get("split", "mini"), sample["id"]].append(sample)
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     rows = []
-    for (part, title), samples in groups.items():
+    for (part, split, title), samples in groups.items():
         valid, row = judged(problems[title], by_id[title], samples)
-        found[part].append((valid, len(samples)))
-        rows.append([part, *row])
+        found[f"{part} {split}"].append((valid, len(samples)))
+        rows.append([part, split, *row])
     print("## Whole functions, spoken freely\n")
-    heads = "part,target,family,id,lines,words,valid,registers / compiler"
+    heads = "part,split,target,family,id,lines,words,valid,registers / compiler"
     table([*heads.split(","), "agrees with the teacher until", "else"], rows)
     for part, pairs in found.items():
         valid, count = (sum(column) for column in zip(*pairs, strict=True))
@@ -231,12 +237,17 @@ def print_conversations(generations: Path, functions: Sequence[Mapping[str, Any]
     print(f"the copier as an allocator: {len(right)} of {len(functions)} functions: {lines}")
 
 
-def main(results: Path, generations: Path) -> None:
+def main(results: Path, generations: Path, *datasets: Path) -> None:
     """Prints all tables."""
-    functions = list(evaluated())
-    print_wrong_words(results, functions)
-    print_conversations(generations, functions)
+    small = list(evaluated())
+    problems = {problem.id: problem for problem in vb.load_problems("mini")}
+    tests = [function for dataset in datasets for function in tested(dataset)]
+    for dataset in datasets:
+        for split in {function["split"] for function in tests} - {"sm_80"}:
+            problems |= {p.id: p for p in vb.load_problems(dataset, split=split)}
+    print_wrong_words(results, small)
+    print_conversations(generations, [*small, *tests], problems)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

@@ -38,8 +38,8 @@ class Settings:
     measure_seconds: float
     compiled: bool
     end: float
-    copies: int
-    speak_seconds: float
+    base: float
+    rate: float
 
 
 class RunJournal:
@@ -118,7 +118,7 @@ def choose_speed(settings: Settings, journal: RunJournal, model: str, length: in
         found: dict[str, float] = {}
         for _ in range(2):
             rows = max(1, int(settings.rows * 4096 / length))
-            words = torch.randint(4, len(WORDS), (rows, length + 1), device="cuda")
+            words = torch.randint(4, len(WORDS), (rows, length), device="cuda")
             for kernel in ("flash", "cudnn"):
                 found |= _speed(journal, model, words, kernel, compiled=False)
             if found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -12,20 +13,21 @@ import numpy as np
 import torch
 
 from benchmarks.reading_model.conversation import (
-    BEGIN,
     INDEX,
     MEANINGS,
+    SHOWN,
     TEACHERS,
     WORDS,
+    FreshNames,
+    NoFreeBlock,
     Said,
-    Shown,
-    converse,
-    fresh_names,
-    script,
     shown_words,
 )
 from benchmarks.reading_model.listening import Listener, fits
 from benchmarks.reading_model.network import Memory, Reader, layer_of_rows
+
+BLOCK = 1024
+"""Words of a draft at most."""
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
@@ -67,113 +69,117 @@ class Speaker:
 
     def __init__(self, function: Mapping[str, Any], form: str, seed: int) -> None:
         said = Said()
-        said.say("<begin>", 0)
-        TEACHERS[form](said).begin(function["offered"], None)
+        said.say("<begin>", SHOWN)
+        self.teacher = TEACHERS[form](said)
+        self.teacher.begin(function["offered"], None)
         self.function, self.form, self.seed = function, form, seed
         self.words = said.words
-        self.shown_before = len(said.words)
-        self.names = fresh_names(random.Random(seed))
-        self.name_words: dict[int, str] = {}
-        self.script = script(function)
-        self.waiting: list[int] = list(said.words)
-        self.listener: Listener | None = None
-        self.shown: Shown | None = None
-        self.places: dict[int, str] = {}
-        self.over = False
-        self.why = ""
+        self.script = list(FreshNames(random.Random(seed)).name(function))
         self.at = 0
-
-    def next(self, answer: int | None) -> int | None:
-        """The word that comes next; None where the conversation is over."""
-        if self.at >= len(self.words) and self.listener is not None and answer is not None:
-            word = WORDS[answer] if answer < len(WORDS) else "<pad>"
-            self.words.append(answer)
-            try:
-                done = self.listener.hear(word)
-            except ValueError as error:
-                self._end(str(error))
-                return None
-            if done:
-                self._note()
-        if self.at >= len(self.words) and self.listener is None:
-            self._show()
-        if self.over or self.at >= len(self.words):
-            return None
-        self.at += 1
-        return self.words[self.at - 1]
-
-    @property
-    def speaks(self) -> bool:
-        """Whether the next word is the model's."""
-        return not self.over and self.at >= len(self.words) and self.listener is not None
-
-    def _note(self) -> None:
-        assert self.listener is not None
-        assert self.shown is not None
-        if self.shown.place in (0, 2) and self.listener.register[1:].isdigit():
-            self.places.setdefault(self.shown.name, self.listener.register)
-        self.listener = None
+        self.places: dict[int, str] = {}
+        self.refused = 0
+        self.over = False
+        self.why = "no time or room left"
+        self._show()
 
     def _show(self) -> None:
-        shown = next(self.script, None)
-        if shown is None:
+        if self.at == len(self.script):
             self._end("")
             return
-        self.shown = shown
-        word = self.name_words.get(shown.name) or self.name_words.setdefault(
-            shown.name, self.names()
-        )
+        shown, word = self.script[self.at]
         self.words += [INDEX[spoken] for spoken in shown_words(self.function, shown, word)]
         self.listener = Listener(self.form, self.function, shown, word)
+        self.answer: list[str] = []
+
+    def draft(self, count: int) -> list[int]:
+        """Words that the teacher would go on with: a guess that the model's own words must meet."""
+        teacher = copy.deepcopy(self.teacher)
+        words: list[int] = []
+        spoken = len(self.answer)
+        for index in range(self.at, len(self.script)):
+            if len(words) >= count:
+                break
+            shown, word = self.script[index]
+            if index > self.at:
+                words += [INDEX[text] for text in shown_words(self.function, shown, word)]
+            teacher.said = Said()
+            try:
+                teacher.answer(shown, self.function["kinds"][shown.name], word)
+            except (NoFreeBlock, KeyError):
+                count = 0
+            words += teacher.said.words[spoken:]
+            spoken = 0
+        return words
+
+    def hear(self, answer: int) -> None:
+        """Adds a word of the model, and what the program shows after it."""
+        word = WORDS[answer] if answer < len(WORDS) else "<pad>"
+        self.words.append(answer)
+        self.answer.append(word)
+        try:
+            done = self.listener.hear(word)
+        except ValueError as error:
+            self._end(str(error))
+            return
+        if done:
+            shown = self.script[self.at][0]
+            if shown.place in (0, 2) and self.listener.register[1:].isdigit():
+                self.places.setdefault(shown.name, self.listener.register)
+            self.teacher.hear(shown, self.answer)
+            self.at += 1
+            self._show()
 
     def _end(self, why: str) -> None:
         self.over, self.why = True, why
 
     def result(self) -> dict[str, Any]:
-        """What was said, and what became of it."""
+        """What was said, and what became of it; its words where they are not the teacher's."""
         whole = self.over and not self.why
         places = {n: (r[0], int(r[1:])) for n, r in self.places.items()}
-        return {
+        files = self.function["registers"]
+        result = {
             "id": self.function["id"],
             "form": self.form,
             "seed": self.seed,
             "whole": whole,
             "fits": whole and fits(self.function, places),
-            "why": self.why if self.over else "no time or room left",
-            "assignment": {f"%{name}": register for name, register in self.places.items()},
-            "words": self.words,
+            "why": self.why,
+            "count": len(self.words),
+            "refused": self.refused,
+            "assignment": {f"%{n}": f"{files[f]}{u}" for n, (f, u) in places.items()},
         }
+        if self.refused or not whole:
+            result["words"] = self.words
+        return result
 
 
 def converse_freely(
-    reader: Reader,
-    form: str,
-    functions: Sequence[tuple[Mapping[str, Any], int]],
-    length: int,
-    seconds: float,
-) -> list[dict[str, Any]]:
-    """Whole functions, each word the likeliest; all conversations go on side by side."""
-    speakers = [Speaker(function, form, seed) for function, seed in functions]
-    memory = Memory(reader, len(speakers), length)
-    answers: list[int] = [0] * len(speakers)
-    end = time.time() + seconds
-    device = reader.words.device
-    for _ in range(length):
-        inputs = [s.next(a) if not s.over else None for s, a in zip(speakers, answers, strict=True)]
-        if all(s.over for s in speakers) or time.time() > end:
+    reader: Reader, form: str, function: Mapping[str, Any], seed: int, *, length: int, end: float
+) -> dict[str, Any]:
+    """A whole function, each word the model's likeliest after those before, until the time `end`.
+
+    The model reads the teacher's next words in blocks, as a draft. A block counts up to the first
+    word that is not the likeliest; there the model's own word stands, and the teacher drafts anew
+    after it. So each word is the one that the model says when it reads word by word, but for
+    rounding.
+    """
+    speaker = Speaker(function, form, seed)
+    memory = Memory(reader, length)
+    place, size = 0, BLOCK
+    while place < length and time.time() < end:
+        read = [*speaker.words[place:], *speaker.draft(size)][: length - place]
+        words = torch.tensor(read, device=reader.words.device)
+        index = 0
+        for index, said in enumerate(memory.read(words, place).tolist(), 1):
+            own = place + index == len(speaker.words)
+            if own:
+                speaker.hear(said)
+            last = index == len(read)
+            speaker.refused += own and (last or read[index] != said)
+            if speaker.over or last or read[index] != speaker.words[place + index]:
+                break
+        if speaker.over:
             break
-        words = torch.tensor([BEGIN if i is None else i for i in inputs], device=device)
-        answers = memory.read(words).argmax(-1).tolist()
-    return [speaker.result() for speaker in speakers]
-
-
-def small_enough(
-    functions: Sequence[Mapping[str, Any]], form: str, length: int, copies: int
-) -> list[tuple[Mapping[str, Any], int]]:
-    """Functions whose conversation with the teacher ends within the length, each some times."""
-    found = []
-    for function in functions:
-        _, _, whole = converse(function, form, fresh_names(random.Random(0)), limit=length)
-        if whole:
-            found += [(function, seed) for seed in range(copies)]
-    return found
+        place += index
+        size = min(2 * size, BLOCK) if index == len(read) else BLOCK // 8
+    return speaker.result()

@@ -1,4 +1,4 @@
-"""A decoder of the Llama kind: whole rows, and word by word."""
+"""A decoder of the Llama kind: whole rows, and a few words after others."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812  its usual name
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.reading_model.conversation import WORDS
 
 HERE = Path.cwd()
 """The folder of data and weights, and of what a run leaves for the next."""
-NO_REPLAY = HERE / "no_replay"
-STRETCH = 1024
 VOCABULARY = -(-len(WORDS) // 64) * 64
 
 
@@ -90,9 +89,10 @@ def layer_of_rows(  # noqa: PLR0917  tensors alone, as the compiled layer takes 
 class Reader(nn.Module):  # type: ignore[misc]
     """A decoder of the Llama kind over the words of the conversation, its embeddings tied."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, base: float = ROPE_BASE) -> None:
         super().__init__()
         self.shape = shape
+        self.base = base
         w, kv = shape.width, shape.pairs * shape.head_width
 
         def matrix(out: int, into: int, scale: float = 1.0) -> nn.Parameter:
@@ -124,7 +124,7 @@ class Reader(nn.Module):  # type: ignore[misc]
         have = self._angles
         if have is None or len(have[0]) < length or have[0].device != self.words.device:
             half = self.shape.head_width // 2
-            steps = ROPE_BASE ** (-torch.arange(half, dtype=torch.float64) / half)
+            steps = self.base ** (-torch.arange(half, dtype=torch.float64) / half)
             turns = torch.arange(max(length, 8192), dtype=torch.float64)[:, None] * steps
             self._angles = have = (turns.cos().to(self.words), turns.sin().to(self.words))
         return have[0][:length], have[1][:length]
@@ -150,88 +150,53 @@ class Reader(nn.Module):  # type: ignore[misc]
 
 
 class Memory:
-    """What a reader remembers of the words before, for reading word by word.
+    """What a reader remembers of the words before, for reading a few at a time."""
 
-    On a GPU the work of one word is recorded once for each thousand of places and then replayed;
-    the file no_replay in this folder, written where that fails, turns it off.
-    """
-
-    def __init__(self, reader: Reader, rows: int, length: int) -> None:
+    def __init__(self, reader: Reader, length: int) -> None:
         shape, weight = reader.shape, reader.words
-        length = -(-length // STRETCH) * STRETCH
-        kept = (shape.layers, rows, shape.pairs, length, shape.head_width)
         self.reader = reader
-        self.keys = torch.zeros(kept, dtype=weight.dtype, device=weight.device)
+        length = -(-length // 64) * 64
+        self.keys = weight.new_zeros(shape.layers, shape.pairs, length, shape.head_width)
         self.values = torch.zeros_like(self.keys)
-        self.before = weight.new_zeros(shape.layers, rows, shape.width)
-        self.cos, self.sin = (a.clone() for a in reader.angles(length))
-        self.place = 0
-        self.at = torch.zeros(1, dtype=torch.long, device=weight.device)
+        self.before = weight.new_zeros(shape.layers, 1 + length * shape.shift, shape.width)
         self.places = torch.arange(length, device=weight.device)
-        self.words = torch.zeros(rows, dtype=torch.long, device=weight.device)
-        self.scores = torch.zeros(0)
-        self.replay: Any = None
-        self.replays = weight.is_cuda and not NO_REPLAY.exists()
+        self.angles = reader.angles(length)
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
-    def read(self, words: Tensor) -> Tensor:
-        """The scores of the next word of each row, after one more word."""
-        self.words.copy_(words)
-        self.at.fill_(self.place)
-        stretch = (self.place // STRETCH + 1) * STRETCH
-        if self.place % STRETCH == 0:
-            self.replay = None
-        if self.replay is None:
-            self.scores = self._step(stretch)
-            if self.replays and self.place % STRETCH == 0:
-                scores = self.scores.clone()
-                self._record(stretch)
-                self.place += 1
-                return scores
-        else:
-            self.replay.replay()
-        self.place += 1
-        return self.scores
+    def read(self, words: Tensor, place: int) -> Tensor:
+        """The likeliest next word after each of these, the first of which stands at `place`.
 
-    def _record(self, stretch: int) -> None:
-        try:
-            torch.cuda.synchronize()
-            replay = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(replay):
-                self.scores = self._step(stretch)
-            self.replay = replay
-        except Exception as error:  # noqa: BLE001  it reads on without replay
-            print("no replay:", str(error)[:300], flush=True)
-            NO_REPLAY.touch()
-            self.replays = False
-
-    def _step(self, stretch: int) -> Tensor:
+        What was read there before is forgotten.
+        """
         reader, shape = self.reader, self.reader.shape
-        rows, w, size, pairs = len(self.words), shape.width, shape.head_width, shape.pairs
-        x = F.embedding(self.words, reader.words)
-        cos, sin = self.cos[self.at], self.sin[self.at]
-        later = self.places[:stretch] > self.at
+        count, w, size, pairs = len(words), shape.width, shape.head_width, shape.pairs
+        end = place + count
+        until = -(-end // 64) * 64
+        cos, sin = (angle[place:end] for angle in self.angles)
+        later = self.places[:until] > self.places[place:end, None]
+        hidden = cos.new_zeros(later.shape).masked_fill(later, -torch.inf)
+        x = F.embedding(words, reader.words)
         for index, layer in enumerate(reader.layers):
             h = F.rms_norm(x, (w,), layer["norm1"], 1e-5)
             if shape.shift:
-                plain = h
-                h = h + layer["mix"] * (self.before[index] - h)
-                self.before[index].copy_(plain)
+                self.before[index, place + 1 : end + 1] = h
+                h = h + layer["mix"] * (self.before[index, place:end] - h)
             q, k, v = F.linear(h, layer["qkv"]).split((w, pairs * size, pairs * size), dim=-1)
-            k = _rotate(k.view(rows, pairs, size), cos, sin)
-            self.keys[index].index_copy_(2, self.at, k.unsqueeze(2))
-            self.values[index].index_copy_(2, self.at, v.view(rows, pairs, 1, size))
-            q = _rotate(q.view(rows, pairs, -1, size), cos, sin) * size**-0.5
-            weights = q @ self.keys[index, :, :, :stretch].transpose(-1, -2)
-            weights = weights.float().masked_fill(later, -torch.inf).softmax(-1).to(q.dtype)
-            x = x + F.linear(
-                (weights @ self.values[index, :, :, :stretch]).reshape(rows, w), layer["o"]
+            q = _rotate(q.view(count, -1, size).transpose(0, 1), cos, sin)
+            k = _rotate(k.view(count, pairs, size).transpose(0, 1), cos, sin)
+            self.keys[index, :, place:end] = k
+            self.values[index, :, place:end] = v.view(count, pairs, size).transpose(0, 1)
+            k, v = (
+                kept[index, None, :, :until].repeat_interleave(shape.heads // pairs, dim=1)
+                for kept in (self.keys, self.values)
             )
-            gate, up = F.linear(F.rms_norm(x, (w,), layer["norm2"], 1e-5), layer["gate_up"]).chunk(
-                2, -1
-            )
+            with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+                y = F.scaled_dot_product_attention(q[None], k, v, attn_mask=hidden)
+            x = x + F.linear(y[0].transpose(0, 1).reshape(count, w), layer["o"])
+            h = F.linear(F.rms_norm(x, (w,), layer["norm2"], 1e-5), layer["gate_up"])
+            gate, up = h.chunk(2, dim=-1)
             x = x + F.linear(F.silu(gate) * up, layer["down"])
-        return F.linear(F.rms_norm(x, (w,), reader.norm, 1e-5), reader.words)
+        return F.linear(F.rms_norm(x, (w,), reader.norm, 1e-5), reader.words).argmax(-1)
 
 
 def use_attention(kernel: str) -> None:

@@ -3,13 +3,15 @@
 It needs torch, numpy and safetensors alone, on one GPU or, to try it, on a CPU. It reads data and
 weights from the folder in which it is started:
 
-    python -m benchmarks.reading_model.train --plan small/links/4608/1,smol/links/4608/2 --out OUT
+    python -m benchmarks.reading_model.train --plan small/links/4608/1/9 --base 500000 --out OUT
 
-Each part of the plan is MODEL/FORMAT/LENGTH/MINUTES. `smol` begins from SmolLM2-135M, whose 4-bit
-blocks lie in weights_0.safetensors to weights_2.safetensors; `scratch` has the same shape and
-random weights; `small` is a network of 25 million weights. `best` goes on with the weights
-of its format that had the fewest wrong words so far (`best/any`: whatever the format), `kept` with
-those of kept_0 to kept_3 in this folder. speed/MODEL/LENGTH measures attention and compiled layers.
+Each part of the plan is MODEL/FORMAT/LENGTH/MINUTES/SECONDS: minutes of training on rows of this
+length, then seconds of free conversations. `smol` begins from SmolLM2-135M, whose 4-bit blocks lie
+in weights_0.safetensors to weights_2.safetensors; `scratch` has the same shape and random weights;
+`small` is a network of 25 million weights. `best` goes on with the weights of its format that had
+the fewest wrong words so far (`best/any`: whatever the format), `kept`, or `best` where there are
+none, with those of kept_0 to kept_3 in this folder. speed/MODEL/LENGTH measures attention and
+compiled layers.
 """
 
 from __future__ import annotations
@@ -39,9 +41,17 @@ from benchmarks.reading_model.learning import (
     choose_speed,
     share_of_rate,
 )
-from benchmarks.reading_model.measuring import converse_freely, small_enough, spelled, wrong_words
-from benchmarks.reading_model.network import HERE, SHAPES, Reader, compiled_block
+from benchmarks.reading_model.measuring import converse_freely, spelled, wrong_words
+from benchmarks.reading_model.network import (
+    HERE,
+    ROPE_BASE,
+    SHAPES,
+    Reader,
+    compiled_block,
+)
 from benchmarks.reading_model.stored import keep, kept, pretrained
+
+Function = Mapping[str, Any]
 
 
 def train(  # noqa: PLR0917
@@ -52,7 +62,7 @@ def train(  # noqa: PLR0917
     length: int,
     minutes: float,
     feeder: Feeder,
-    functions: Sequence[Mapping[str, Any]],
+    functions: Sequence[Function],
     settings: Settings,
     journal: RunJournal,
     rate_factor: float,
@@ -130,7 +140,7 @@ def _last_measures(  # noqa: PLR0917
     form: str,
     length: int,
     rows: int,
-    functions: Sequence[Mapping[str, Any]],
+    functions: Sequence[Function],
     journal: RunJournal,
     *,
     name: str,
@@ -153,43 +163,70 @@ def _last_measures(  # noqa: PLR0917
     return measures
 
 
+def asked(functions: Sequence[Function], length: int) -> list[tuple[Function, int]]:
+    """Functions and renamings, the most telling first: a run that is cut short loses the last.
+
+    First the functions of the small dataset and then the others, each once; then those for which
+    the teacher finds no register or not enough words; then the small dataset renamed.
+    """
+    fitting = [f for f in functions if f["whole"] and f["spoken"] <= length]
+    small = sorted((f for f in fitting if f["split"] == "mini"), key=lambda f: -int(f["spoken"]))
+    others = [f for f in fitting if f["split"] != "mini"]
+    rest = [f for f in functions if f not in fitting and f["split"] == "mini"]
+    renamed = [(f, seed) for seed in range(1, 4) for f in small]
+    return [*((f, 0) for f in (*small, *others, *rest)), *renamed]
+
+
 def speak_freely(  # noqa: PLR0917
     name: str,
     reader: Reader,
     form: str,
     length: int,
     seconds: float,
-    functions: Sequence[Mapping[str, Any]],
+    functions: Sequence[Function],
     settings: Settings,
     journal: RunJournal,
 ) -> None:
-    """Whole functions that fit the length, written beside the log."""
-    chosen = small_enough(functions, form, length, settings.copies)
-    if not chosen:
-        journal.say(f"{name} freely: no function is small enough")
-        return
-    results = converse_freely(reader, form, chosen, length, seconds)
-    good: dict[str, list[int]] = {}
-    for result in results:
-        good.setdefault(result["id"], []).append(int(result["fits"]))
-    count = sum(r["fits"] for r in results)
-    text = " ".join(f"{i[:6]}:{sum(g)}/{len(g)}" for i, g in good.items())
-    ends = sum(r["whole"] for r in results)
+    """Whole functions, written beside the log as they come."""
+    begin = time.time()
+    end = min(begin + seconds, settings.end)
+    tally: dict[str, list[int]] = {}
+    words = refused = 0
+    for function, seed in asked(functions, length):
+        if time.time() > end:
+            break
+        # A function of more words than the rows is tried with as much room as it needs.
+        room = max(length, function["spoken"] + 64)
+        result = converse_freely(reader, form, function, seed, length=room, end=end)
+        with gzip.open(settings.out / "generations.jsonl.gz", "at") as stream:
+            stream.write(json.dumps({"part": name, "split": function["split"], **result}) + "\n")
+        within = function["whole"] and function["spoken"] <= length
+        title = f"{function['split']}{'' if within else ' beyond'}{' renamed' if seed else ''}"
+        counts = tally.setdefault(title, [0, 0])
+        counts[0] += result["fits"]
+        counts[1] += 1
+        words += result["count"]
+        refused += result["refused"]
+        if not result["fits"] or function["split"] == "mini":
+            text = f"{title} {function['id'][:6]} of {function['spoken']} words:"
+            text += f" {result['fits']} {result['why']} after {result['count']}"
+            journal.say(f"{text}, {result['refused']} other words")
+    took = time.time() - begin
+    text = ", ".join(f"{title} {good} of {count}" for title, (good, count) in tally.items())
     journal.say(
-        f"{name} freely: {count} of {len(results)} fit ({ends} whole): {text}",
+        f"{name} freely: {text}; {words} words in {took:.1f} s, {refused} not the teacher's",
         name=name,
         form=form,
-        freely=good,
+        freely=tally,
+        words=words,
+        refused=refused,
     )
-    with gzip.open(settings.out / "generations.jsonl.gz", "at") as stream:
-        for result in results:
-            stream.write(json.dumps({"part": name, **result}) + "\n")
 
 
-def make(model: str, device: str, compiled: bool) -> Reader:
+def make(model: str, device: str, compiled: bool, base: float) -> Reader:
     """A reader with the weights that it begins from."""
     torch.manual_seed(0)
-    reader = Reader(SHAPES[model])
+    reader = Reader(SHAPES[model], base)
     if model == "smol":
         reader.load_state_dict(pretrained(HERE))
     reader.to(device, torch.bfloat16 if device == "cuda" else torch.float32)
@@ -227,34 +264,32 @@ def one_part(  # noqa: PLR0917
     index: int,
     part: Sequence[str],
     feeder: Feeder,
-    functions: Sequence[Mapping[str, Any]],
+    functions: Sequence[Function],
+    tests: Sequence[Function],
     settings: Settings,
     standing: Standing,
     journal: RunJournal,
 ) -> None:
     """One part of the plan: trains, measures, keeps, speaks."""
-    model, form, length, minutes = part[0], part[1], int(part[2]), float(part[3])
+    model, form, length, (minutes, seconds) = part[0], part[1], int(part[2]), map(float, part[3:])
     begins_from: dict[str, Tensor] | None = None
-    if model == "best":
-        chosen = standing.of(form)
-        if chosen is None:
-            journal.say(f"{index}: no weights of {form} to go on with")
-            return
+    chosen = standing.of(form) if model == "best" else None
+    if chosen is not None:
         form = chosen
         _, model, path = standing.best[form]
         begins_from = torch.load(path, map_location=settings.device)
-    elif model == "kept":
+    elif model in ("best", "kept"):
         with safe_open(HERE / "kept_0.safetensors", "pt") as file:
             model = file.metadata()["model"]
         begins_from = kept(HERE, pretrained(HERE) if model == "smol" else None)
     compiled = choose_speed(settings, journal, model, length)
-    reader = make(model, settings.device, compiled)
+    reader = make(model, settings.device, compiled, settings.base)
     if begins_from is not None:
         reader.load_state_dict(begins_from)
     name = f"{index}.{model}.{form}.{length}" + ("" if begins_from is None else "+")
     measures = train(
         name, reader, model, form, length, minutes, feeder, functions, settings, journal,
-        1.0 if begins_from is None else 0.6,
+        1.0 if begins_from is None else settings.rate,
     )  # fmt: skip
     names = measures["mini"]["recall"][1] or 1
     wrong = sum(pair[0] for meaning, pair in measures["mini"].items() if meaning != "shown") / names
@@ -266,15 +301,12 @@ def one_part(  # noqa: PLR0917
     if standing.enter(form, wrong, model, state) or begins_from is not None:
         base = pretrained(HERE) if model == "smol" else None
         keep(model, reader.state_dict(), base, settings.out)
-        journal.say(f"{name}: kept", name=name, kept=[model, form])
-    longest = 8192 if begins_from is not None else length
-    seconds = settings.speak_seconds * (1 if begins_from is None else 2)
-    speak_freely(name, reader, form, longest, seconds, functions, settings, journal)
-    if begins_from is not None:
-        reader.load_state_dict(kept(settings.out, pretrained(HERE) if model == "smol" else None))
-        rows = held_out(functions, form, length, 32, seed=11)
+        journal.say(f"{name}: kept", name=name, kept=[model, form, settings.base])
+        reader.load_state_dict(kept(settings.out, base))
+        rows = held_out(functions, form, length, 8, seed=11)
         counts = wrong_words(reader, rows, max(1, int(settings.rows * 4096 / length)))
         journal.say(f"{name} as kept: wrong {spelled(counts)}", name=name, as_kept=counts)
+    speak_freely(name, reader, form, length, seconds, (*functions, *tests), settings, journal)
 
 
 def main() -> None:
@@ -287,8 +319,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=13)
     parser.add_argument("--rows", type=float, default=8, help="rows of 4,096 words a step")
-    parser.add_argument("--copies", type=int, default=4, help="conversations about each function")
-    parser.add_argument("--speak-seconds", type=float, default=25.0)
+    parser.add_argument("--base", type=float, default=ROPE_BASE, help="of the positions' angles")
+    parser.add_argument("--rate", type=float, default=0.6, help="of learning on, to the first rate")
     parser.add_argument("--log-seconds", type=float, default=5.0)
     parser.add_argument("--measure-seconds", type=float, default=12.0)
     parser.add_argument("--compile", action="store_true")
@@ -297,16 +329,17 @@ def main() -> None:
     journal = RunJournal(arguments.out)
     functions = load(HERE / "mini.jsonl.gz")
     training = load(HERE / "train.jsonl.gz")
+    tests = load(HERE / "test.jsonl.gz")
     parts = [part.split("/") for part in arguments.plan.split(",")]
-    feeder = Feeder(training, arguments.workers, 2, seed=int(time.time()))
+    feeder = Feeder(training, arguments.workers, 1, seed=int(time.time()))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     settings = Settings(
         arguments.out, device, arguments.rows, arguments.log_seconds, arguments.measure_seconds,
         arguments.compile and device == "cuda", journal.begin + 60 * arguments.minutes,
-        arguments.copies, arguments.speak_seconds,
+        arguments.base, arguments.rate,
     )  # fmt: skip
     journal.say(f"{device}, torch {torch.__version__}, {len(WORDS)} words, plan {arguments.plan}")
-    journal.say(f"{len(training)} functions to learn from, {len(functions)} held out")
+    journal.say(f"{len(training)} functions to learn from, {len(functions) + len(tests)} held out")
     if device == "cuda":
         journal.say(torch.cuda.get_device_name())
     standing = Standing()
@@ -315,7 +348,7 @@ def main() -> None:
             if part[0] == "speed":
                 choose_speed(settings, journal, part[1], int(part[2]))
                 continue
-            one_part(index, part, feeder, functions, settings, standing, journal)
+            one_part(index, part, feeder, functions, tests, settings, standing, journal)
         except Exception:  # noqa: BLE001  the next part goes on
             journal.say(f"{index}: failed: {traceback.format_exc()[-1500:]}")
         if device == "cuda":

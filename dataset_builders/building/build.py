@@ -117,7 +117,6 @@ def build_dataset(
     started = time.perf_counter()
     report = BuildReport(output, None)
     with storage_errors_named(output), Journal(output / WORK_FOLDER, made_by) as journal:
-        journal.arrange([point.key for point in points])
         _compile_all(points, journal, execution, compiler, report, progress=progress)
         report.summary = _release(
             points, journal, output, manifest, execution, progress=progress, beside=beside

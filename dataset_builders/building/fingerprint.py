@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +14,7 @@ from dataset_builders.experts.registry import SOURCES
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.sweeps import SweepPoint
 from dataset_builders.sweeps.experts import ExpertPoint
+from verilocc_bench.files import files_hash
 from verilocc_bench.ir.text import FORMAT_LINE
 
 BuildPoint = SweepPoint | ExpertPoint
@@ -87,9 +87,9 @@ def working_agreement(points: Sequence[BuildPoint]) -> Mapping[str, Any]:
     This is the fingerprint and a hash of this package's own source, because
     several states of the source can have one version.
     """
-    digest = hashlib.sha256()
-    for package in ("dataset_builders", "verilocc_bench"):
-        for path in sorted((_PACKAGES / package).rglob("*.py")):
-            name = path.relative_to(_PACKAGES).as_posix()
-            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return {**fingerprint(points), "source code of verilocc-bench": digest.hexdigest()}
+    paths = [
+        path
+        for package in ("dataset_builders", "verilocc_bench")
+        for path in sorted((_PACKAGES / package).rglob("*.py"))
+    ]
+    return {**fingerprint(points), "source code of verilocc-bench": files_hash(_PACKAGES, paths)}

@@ -79,15 +79,11 @@ def captured_rows(captured: Iterable[CapturedCode], license_name: str) -> Captur
                     reason = f"the same function as {first.row.kernel} {first.row.params}"
                     refusals.append(RefusedKernel(point, "duplicate", reason))
                     continue
-                built[found.row.id] = _completed(found, license_name)
+                row = found.row
+                conflicts = None
+                if row.label is not None:
+                    problem = AllocationProblem.from_text(row.normalized)
+                    conflicts = count_bank_conflicts(problem, row.label).any
+                row = replace(row, license=license_name, cluster=row.id, bank_conflicts=conflicts)
+                built[found.row.id] = replace(found, row=row)
     return CapturedRows(tuple(built.values()), tuple(refusals))
-
-
-def _completed(built: BuiltKernel, license_name: str) -> BuiltKernel:
-    row = built.row
-    conflicts = None
-    if row.label is not None:
-        problem = AllocationProblem.from_text(row.normalized)
-        conflicts = count_bank_conflicts(problem, row.label).any
-    row = replace(row, license=license_name, cluster=row.id, bank_conflicts=conflicts)
-    return replace(built, row=row)

@@ -89,7 +89,7 @@ def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, gated: Gate
         "machine_code_sha256": _sha256(cubin),
         "shared_memory_bytes": kernel.shared_memory_bytes,
         "num_warps": kernel.num_warps,
-        **_spilling(gated.function),
+        **spilling_of(gated.function),
     }
     answer = answer_from_assignment(problem, normalized.assignment)
     verdict = FastVerifier(problem).verify(answer)
@@ -100,13 +100,9 @@ def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, gated: Gate
         reference = assemble(kernel.ptx, maximum_registers=limit)
         other = parse_sass(disassemble(reference, point.key))[0]
         label, used = None, _registers_named(other, problem.target)
-        provenance["reference"] = {"machine_code_sha256": _sha256(reference), **_spilling(other)}
-    elif not verdict.valid:
-        finding = verdict.findings[0]
-        raise RejectedKernel(
-            "label-contradicts-text",
-            f"{len(verdict.findings)} findings, first: {finding.kind.value}: {finding.message}",
-        )
+        provenance["reference"] = {"machine_code_sha256": _sha256(reference), **spilling_of(other)}
+    else:
+        check_label(verdict)
     return make_row(
         point,
         problem,
@@ -134,7 +130,18 @@ def _registers_named(function: SassFunction, target: Target) -> dict[str, int]:
     return {VECTOR: target.vector_use(used), **used}
 
 
-def _spilling(function: SassFunction) -> dict[str, int]:
+def check_label(verdict: Verdict) -> None:
+    """Raises RejectedKernel, with the first finding, if the verdict on a label is not valid."""
+    if not verdict.valid:
+        finding = verdict.findings[0]
+        raise RejectedKernel(
+            "label-contradicts-text",
+            f"{len(verdict.findings)} findings, first: {finding.kind.value}: {finding.message}",
+        )
+
+
+def spilling_of(function: SassFunction) -> dict[str, int]:
+    """Instructions of a function, its registers, and how often it loads and stores its stack."""
     stems = [opcode_stem(instruction.opcode) for instruction in function.instructions]
     return {
         "instructions": len(stems),

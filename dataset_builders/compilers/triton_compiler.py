@@ -11,7 +11,6 @@ libdevice into a kernel that calls it; here such a kernel fails.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import os
 import re
@@ -25,6 +24,7 @@ from dataset_builders.kernels.specifications import OPTIONS, TYPES, Argument
 from dataset_builders.sweeps.constraints import LOCAL_MEMORY_BYTES
 from dataset_builders.sweeps.point import Parameters, SweepPoint
 from verilocc_bench.errors import MissingExtraError, RejectedKernel
+from verilocc_bench.files import files_hash
 
 _KERNEL_FOLDER = Path(__file__).parents[1] / "kernels"
 _STAGES = {"hip": ("ttir", "ttgir", "llir"), "cuda": ("ttir", "ttgir", "llir", "ptx")}
@@ -77,10 +77,7 @@ class CompiledKernel:
 
 def kernel_source_hash(point: SweepPoint) -> str:
     """The SHA-256, in hex, of the kernel's source and of what it imports from this package."""
-    digest = hashlib.sha256()
-    for path in _source_files(point.specification.module):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return files_hash(_KERNEL_FOLDER, _source_files(point.specification.module))
 
 
 def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:

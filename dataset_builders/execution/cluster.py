@@ -95,9 +95,6 @@ class Cluster:
         elif now > self._seen + ABSENT_SECONDS:
             raise self._gone()
 
-    def renew(self) -> None:
-        """Does nothing: the cluster replaces its workers itself."""
-
     def close(self, *, at_once: bool) -> None:
         """Ends the task processes on the workers, and leaves the cluster to others."""
         with contextlib.suppress(

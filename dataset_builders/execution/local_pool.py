@@ -33,9 +33,6 @@ class LocalPool:
     def check(self) -> None:
         """Does nothing: the workers are always there."""
 
-    def renew(self) -> None:
-        """Does nothing: no worker is ever lost."""
-
     def close(self, *, at_once: bool) -> None:
         """Ends all workers; `at_once` in the middle of their tasks."""
         if at_once:

@@ -71,7 +71,6 @@ class _TaskRunner(Protocol):
     def submit(self, task: bytes) -> Future[TaskReply]: ...
     def width(self) -> int: ...
     def check(self) -> None: ...
-    def renew(self) -> None: ...
     def close(self, *, at_once: bool) -> None: ...
 
 
@@ -166,8 +165,6 @@ class _TaskRun(Generic[Item, Output]):
         except self.place.lost_worker:
             # A worker has just died. The futures under way will raise the same.
             self.suspects.append(item)
-            if not self.under_way:
-                self.place.renew()
         else:
             self.is_alone = alone
 
@@ -179,8 +176,6 @@ class _TaskRun(Generic[Item, Output]):
         try:
             reply = future.result()
         except self.place.lost_worker:
-            if not self.under_way:
-                self.place.renew()
             if was_alone and died_before:
                 yield item, Lost("crashed", "died twice")
             elif was_alone:

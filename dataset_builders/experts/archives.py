@@ -8,7 +8,6 @@ VERILOCC_BENCH_EXPERTS. A file that lies there already is not fetched.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import file_sha256, write_atomically
 
 FOLDER_VARIABLE = "VERILOCC_BENCH_EXPERTS"
 INDEX_VARIABLE = "PIP_INDEX_URL"
@@ -69,8 +68,7 @@ class Archive:
 
     def check(self, path: Path) -> None:
         """Raises InputError if a file is not this archive."""
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = file_sha256(path)
         if found != self.sha256:
             message = f"its SHA-256 is {found}, expected {self.sha256}: remove the file"
             raise InputError(message, source=path)

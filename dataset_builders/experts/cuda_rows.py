@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
+from dataset_builders.compilers.compile_nvidia import check_label, spilling_of
 from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.backends.nvidia.flow import opcode_stem
 from verilocc_bench.backends.nvidia.read import load_kernel
-from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.dataset import RawRow
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir.text import FORMAT_LINE
@@ -55,12 +54,7 @@ def row_of_cubin(
         )
     label = answer_from_assignment(problem, normalized.assignment)
     verdict = FastVerifier(problem).verify(label)
-    if not verdict.valid:
-        finding = verdict.findings[0]
-        raise RejectedKernel(
-            "label-contradicts-text",
-            f"{len(verdict.findings)} findings, first: {finding.kind.value}: {finding.message}",
-        )
+    check_label(verdict)
     row = make_row(
         point,
         problem,
@@ -80,14 +74,3 @@ def row_of_cubin(
         license_name=license_name,
     )
     return BuiltKernel(row, RawRow(row.id, "cubin", base64.b64encode(cubin).decode()), timings)
-
-
-def spilling_of(function: SassFunction) -> dict[str, int]:
-    """Instructions of a function, its registers, and how often it loads and stores its stack."""
-    stems = [opcode_stem(instruction.opcode) for instruction in function.instructions]
-    return {
-        "instructions": len(stems),
-        "register_count": function.register_count,
-        "spill_loads": stems.count("LDL"),
-        "spill_stores": stems.count("STL"),
-    }

@@ -10,7 +10,6 @@ input gives equal bytes.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from verilocc_bench.backends.nvidia.tools import find_tool, tool_version
 from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
+from verilocc_bench.files import files_hash
 
 OPTIONS = (
     "--gpu-architecture=sm_80",
@@ -130,12 +130,7 @@ def compiler_versions() -> dict[str, str]:
 
 def folder_hash(folder: Path) -> str:
     """The SHA-256 of the files of a folder, with their paths in it."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            name = path.relative_to(folder).as_posix()
-            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return files_hash(folder, sorted(path for path in folder.rglob("*") if path.is_file()))
 
 
 def _first_error(output: bytes) -> str:

@@ -62,7 +62,7 @@ def _comparison(
         yield CheckKind.BEST, f"the best assignment's occupancy is {waves}, the label's {own_waves}"
     if (used, waves) == (own, own_waves):
         # It needs numba, and nothing else here does.
-        from verilocc_bench.allocators.search.comparison import answer_cost
+        from verilocc_bench.allocators.search.answer_comparison import answer_cost
 
         costs = [
             answer_cost(problem, each.answer, Objective.REGISTERS)[-1] for each in (better, label)

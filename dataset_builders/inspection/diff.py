@@ -17,7 +17,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.inspection.files_check import file_sha256
 from dataset_builders.inspection.layout import (
     MANIFEST,
     REJECTED,
@@ -29,7 +28,7 @@ from dataset_builders.inspection.layout import (
 )
 from dataset_builders.inspection.parquet_stream import stream_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import parse_json
+from verilocc_bench.files import file_sha256, parse_json
 
 _RAW_COLUMNS = ("format", "content")
 _BY_CONTENT = {MANIFEST, REJECTED, ROW_LIST}

@@ -34,7 +34,7 @@ def check_execution(content: Content, count: int, findings: Findings) -> int:
             if not done.accepted:
                 bits = ", other bits than llc's own allocation's" if done.same_bits is False else ""
                 message = f"{name}: executed, it gives {done.outcome}{bits} {done.why}".rstrip()
-                findings.add(CheckKind.EXECUTION, checked.file, message, row.id)
+                findings.add(CheckKind.MACHINE_CODE, checked.file, message, row.id)
     return min(count, len(fit))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,10 @@ from dataset_builders.inspection.layout import (
 )
 from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.splits import SPLITS
+from verilocc_bench.files import file_sha256
 from verilocc_bench.ir.text import FORMAT_LINE
 
 _REQUIRED = (MANIFEST, CARD, ROW_LIST, REJECTED, LEAKAGE)
-
-
-def file_sha256(path: Path) -> str:
-    """The SHA-256, in hex, of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_files(

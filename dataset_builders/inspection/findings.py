@@ -42,7 +42,7 @@ class CheckKind(StrEnum):
     SWEEP = "sweep"
     CARD = "card"
     LEAKAGE = "leakage"
-    EXECUTION = "execution"
+    MACHINE_CODE = "machine-code"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -140,21 +140,17 @@ def _version_here(name: str) -> str | None:
                 return tool_version(tool)
         return version(name)
     except PackageNotFoundError:
-        return _version_of_library(name)
+        # The version of a library of kernels, or of a tool that makes its rows.
+        for source in SOURCES.values():
+            try:
+                versions = source.versions()
+            except InputError:
+                continue
+            if name in versions:
+                return versions[name]
+        return None
     except InputError:
         return None
-
-
-def _version_of_library(name: str) -> str | None:
-    """The version of a library of kernels, or of a tool that makes its rows."""
-    for source in SOURCES.values():
-        try:
-            versions = source.versions()
-        except InputError:
-            continue
-        if name in versions:
-            return versions[name]
-    return None
 
 
 def _row_list(folder: Path) -> list[dict[str, Any]]:

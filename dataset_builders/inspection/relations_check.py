@@ -12,7 +12,12 @@ from dataset_builders.inspection.layout import parquet_place
 def check_relations(content: Content, findings: Findings) -> None:
     """Compares the rows with each other and with the raw rows."""
     _check_once(content.rows, findings)
-    _check_points(content.rows, findings)
+    first: dict[str, CheckedRow] = {}
+    for row in content.rows:
+        other = first.setdefault(row.point, row)
+        if row.point and other.id != row.id:
+            message = f"its point {row.point} is that of {other.id}, too"
+            findings.add(CheckKind.POINT, row.file, message, row.id)
     _check_whole(content.rows, "group", lambda row: row.group, CheckKind.GROUP, findings)
     _check_whole(content.rows, "cluster", lambda row: row.cluster, CheckKind.CLUSTER, findings)
     _check_cluster_names(content.rows, findings)
@@ -26,15 +31,6 @@ def _check_once(rows: Sequence[CheckedRow] | Sequence[CheckedRawRow], findings: 
             message = f"a row of this id stands in {first[row.id]} already"
             findings.add(CheckKind.DUPLICATE, row.file, message, row.id)
         first.setdefault(row.id, row.file)
-
-
-def _check_points(rows: Sequence[CheckedRow], findings: Findings) -> None:
-    first: dict[str, CheckedRow] = {}
-    for row in rows:
-        other = first.setdefault(row.point, row)
-        if row.point and other.id != row.id:
-            message = f"its point {row.point} is that of {other.id}, too"
-            findings.add(CheckKind.POINT, row.file, message, row.id)
 
 
 def _check_whole(

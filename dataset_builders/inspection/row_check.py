@@ -62,7 +62,13 @@ def row_problems(
     row: Row, place: ParquetPlace, origin: RowOrigin, *, labels: bool
 ) -> Iterator[RowProblem]:
     """All faults of a row; without `labels` no assignment is verified."""
-    yield from _place_problems(row, place)
+    for column in ("arch", "family", "track"):
+        found, expected = getattr(row, column), getattr(place, column)
+        if found != expected:
+            yield (
+                CheckKind.COLUMN,
+                f"the column {column!r} is {found!r}, the file's path says {expected!r}",
+            )
     if not origin.captured:
         yield from _license_problems(row, origin)
     elif not row.license:
@@ -87,16 +93,6 @@ def row_problems(
         raise
     except InputError as error:
         yield CheckKind.TEXT, f"the function cannot be analysed: {error.message}"
-
-
-def _place_problems(row: Row, place: ParquetPlace) -> Iterator[RowProblem]:
-    for column in ("arch", "family", "track"):
-        found, expected = getattr(row, column), getattr(place, column)
-        if found != expected:
-            yield (
-                CheckKind.COLUMN,
-                f"the column {column!r} is {found!r}, the file's path says {expected!r}",
-            )
 
 
 def _license_problems(row: Row, origin: RowOrigin) -> Iterator[RowProblem]:

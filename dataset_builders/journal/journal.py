@@ -1,11 +1,8 @@
 """The working folder of a build: every finished piece of work, by its key.
 
-New work is a small file, `KEY.json.gz`. When a block of consecutive keys is
-whole, its files become one Parquet shard (see shards.py). First the shard is
-written, then the manifest that lists it, and then the small files are deleted.
-Every file is written aside, forced to the disk and renamed. So a process that
-is killed between any two steps loses nothing, and half-written files are never
-read. The folder is deleted when the dataset is complete.
+Each piece is a small file, `KEY.json.gz`, which is written aside, forced to the disk
+and renamed. So a process that is killed at any time loses nothing that it stored, and
+half-written files are never read. The folder is deleted when the dataset is complete.
 """
 
 from __future__ import annotations
@@ -13,23 +10,18 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
-import os
 import shutil
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from dataset_builders.execution.storage import storage_errors_named
 from dataset_builders.journal.results import PointResult, result_from_document
-from dataset_builders.journal.shards import Shards
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
-
-BLOCK = 64
-"""The number of consecutive documents in one shard."""
 
 _SUFFIX = ".json.gz"
 _AGAIN = "give the command again, which compiles it anew"
@@ -42,11 +34,7 @@ def encode_document(document: Mapping[str, Any]) -> bytes:
 
 def decode_document(data: bytes) -> dict[str, Any]:
     """The document that `encode_document` has packed."""
-    return _object(gzip.decompress(data))
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    document = json.loads(data)
+    document = json.loads(gzip.decompress(data))
     if not isinstance(document, dict):
         raise TypeError("no JSON object")
     return document
@@ -64,10 +52,6 @@ class Journal:
         self.folder = folder
         self.fingerprint = dict(fingerprint)
         self._lock: IO[str] | None = None
-        self._shards = Shards(folder)
-        self._block_of: dict[str, int] = {}
-        self._blocks: list[tuple[str, ...]] = []
-        self._missing: list[int] = []
 
     def __enter__(self) -> Self:
         try:
@@ -100,24 +84,12 @@ class Journal:
             self._lock.close()
 
     def path(self, key: str) -> Path:
-        """The file of a document that is not in a shard yet."""
+        """The file of a document."""
         return self.folder / f"{key}{_SUFFIX}"
 
     def has(self, key: str) -> bool:
         """True if there is a document with this key."""
-        return key in self._shards or self.path(key).exists()
-
-    def arrange(self, keys: Sequence[str]) -> None:
-        """Sets the order in which documents will be read: blocks of this order become shards.
-
-        Blocks that are whole already become shards now.
-        """
-        self._blocks = [tuple(keys[i : i + BLOCK]) for i in range(0, len(keys), BLOCK)]
-        self._block_of = {key: i for i, block in enumerate(self._blocks) for key in block}
-        self._missing = [sum(not self.has(key) for key in block) for block in self._blocks]
-        for block, missing in zip(self._blocks, self._missing, strict=True):
-            if not missing:
-                self._compact(block)
+        return self.path(key).exists()
 
     def store(self, key: str, document: Mapping[str, Any]) -> None:
         """Writes a document. It is on the disk when this returns."""
@@ -125,21 +97,12 @@ class Journal:
 
     def store_encoded(self, key: str, data: bytes) -> None:
         """Writes a document that encode_document has made."""
-        is_new = not self.has(key)
         write_atomically(self.path(key), data)
-        block = self._block_of.get(key)
-        if block is not None and is_new:
-            self._missing[block] -= 1
-            if not self._missing[block]:
-                self._compact(self._blocks[block])
 
     def load_document(self, key: str) -> dict[str, Any]:
-        """The document of a key. Raises InputError with the file's name if damaged or missing.
-
-        Fast if keys come in the order given to `arrange`.
-        """
+        """The document of a key. Raises InputError with the file's name if damaged or missing."""
         try:
-            return _object(self._bytes(key))
+            return decode_document(self.path(key).read_bytes())
         except (OSError, EOFError, TypeError, ValueError, zlib.error):
             raise InputError(f"the file is damaged: {_AGAIN}", source=self.path(key)) from None
 
@@ -158,11 +121,6 @@ class Journal:
         with storage_errors_named(self.folder):
             shutil.rmtree(self.folder)
 
-    def _bytes(self, key: str) -> bytes:
-        if key in self._shards:
-            return self._shards.read(key)
-        return gzip.decompress(self.path(key).read_bytes())
-
     def _check_fingerprint(self) -> None:
         path = self.folder / "fingerprint.json"
         if not path.exists():
@@ -179,39 +137,12 @@ class Journal:
 
     def _put_in_order(self) -> None:
         """Deletes damaged files, and what killed processes left behind."""
-        damaged = self._shards.open()
-        if damaged:
-            self._shards.rewrite_manifest()
         for path in list(self.folder.iterdir()):
             if path.name.startswith(".") and path.is_file():
                 path.unlink()  # of write_atomically, which was killed before the rename
-            elif path.name.startswith("shard-") and path.name not in self._shards.files():
+            elif path.name.endswith(_SUFFIX) and not _is_whole(path):
                 path.unlink()
-            elif path.name.endswith(_SUFFIX):
-                if path.name.removesuffix(_SUFFIX) in self._shards:
-                    path.unlink()
-                elif not _is_whole(path):
-                    damaged.append(path)
-                    path.unlink()
-        for path in damaged:
-            print(f"{path}: damaged; what was in it is done again", file=sys.stderr)
-
-    def _compact(self, keys: Sequence[str]) -> None:
-        loose = [key for key in keys if key not in self._shards]
-        if not loose:
-            return
-        documents: dict[str, bytes] = {}
-        for key in loose:
-            try:
-                documents[key] = self._bytes(key)
-            except (OSError, EOFError, zlib.error):
-                message = f"the file was damaged meanwhile: {_AGAIN}"
-                raise InputError(message, source=self.path(key)) from None
-        self._shards.write(documents)
-        with storage_errors_named(self.folder):
-            _synchronize(self.folder)
-            for key in loose:
-                self.path(key).unlink()
+                print(f"{path}: damaged; what was in it is done again", file=sys.stderr)
 
 
 def _is_whole(path: Path) -> bool:
@@ -220,12 +151,3 @@ def _is_whole(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return False
     return True
-
-
-def _synchronize(folder: Path) -> None:
-    """Forces the folder's entries to the disk, so that renames reach it before later deletions."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

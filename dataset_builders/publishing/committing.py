@@ -54,7 +54,9 @@ def send_and_commit(
         if not request.create_pr and (found := _looked_up(request, dataset, local, state, failure)):
             return found, None
         wait = next(waits, None)
-        if wait is None or not _worth_another_try(request, failure):
+        if wait is None or not (
+            failure.is_refused_for_now or (failure.may_be_done and not request.create_pr)
+        ):
             raise _given_up(request, dataset, failure)
         time.sleep(failure.pause_seconds(wait))
 
@@ -99,11 +101,6 @@ def _looked_up(
         "change, and give the command again",
         source=request.repository,
     )
-
-
-def _worth_another_try(request: PublishRequest, failure: HubError) -> bool:
-    """True if another attempt is safe: it must not open a second pull request."""
-    return failure.is_refused_for_now or (failure.may_be_done and not request.create_pr)
 
 
 def _given_up(request: PublishRequest, dataset: HubDataset, failure: HubError) -> InputError:

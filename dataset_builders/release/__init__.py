@@ -7,6 +7,5 @@ RELEASE_PACKAGES = {
     "numba": "numba",
     "ortools": "ortools",
     "rapidfuzz": "rapidfuzz",
-    "scikit-learn": "sklearn",
 }
 """The packages that a release needs besides the compilers, with their modules; extra `build`."""

@@ -66,7 +66,6 @@ def better_labels(
     """
     options = replace(OPTIONS, brief=brief)
     with open_journal(folder, options) as journal:
-        journal.arrange(list(rows))
         pending = [identifier for identifier in rows if not journal.has(identifier)]
         loaded = (rows[identifier]() for identifier in pending)
         search = partial(better_label, options=options)
@@ -137,7 +136,7 @@ def _search(
 ) -> tuple[dict[str, NamedAssignment], LowerBound]:
     """Answers by the name of their allocator, and the bound that was proved."""
     # numba and ortools take longer to import than all the rest of a build.
-    from verilocc_bench.allocators.search.comparison import assignment_of
+    from verilocc_bench.allocators.search.answer_comparison import assignment_of
     from verilocc_bench.allocators.search.portfolio import Search
 
     search = Search(problem, options, start=assignment_of(problem, label))
@@ -155,7 +154,7 @@ def _best_answer(
     searched: Mapping[str, NamedAssignment],
 ) -> tuple[str | None, NamedAssignment]:
     """The best answer with its source; the label with None if no answer is better."""
-    from verilocc_bench.allocators.search.comparison import answer_cost
+    from verilocc_bench.allocators.search.answer_comparison import answer_cost
 
     assert row.label is not None
     own = verifier.verify(row.label)

@@ -166,8 +166,7 @@ def _duplicates(facts: CardFacts) -> str:
     distances = tables.leakage_table(statistics.leakage)
     if distances.rows:
         parts.append(_explained(distances) + _plot(facts, "distances.png"))
-    probe = tables.probe_table(statistics.leakage)
-    return "\n\n".join([*parts, *([_explained(probe)] if probe.rows else [])])
+    return "\n\n".join(parts)
 
 
 def _cluster_text(statistics: DatasetStatistics) -> str:

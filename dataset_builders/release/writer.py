@@ -37,7 +37,6 @@ from dataset_builders.release.duplicates import (
     near_pairs,
 )
 from dataset_builders.release.leakage import leakage_report
-from dataset_builders.release.probe import probe_splits
 from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.sweeps import SweepPoint
 from dataset_builders.sweeps.experts import EXPERT_SWEEPS, ExpertPoint
@@ -117,7 +116,6 @@ def write_dataset(
     writer.write_files()
     writer.write_lines("rejected.jsonl", _rejections(points, selection.rejected))
     leakage = leakage_report(selection.candidates, embedded, progress=progress)
-    leakage["probe"] = probe_splits(selection.candidates)
     for library in sorted({p.library for p in points if isinstance(p, ExpertPoint)}):
         writer.add_text(f"licenses/{library}.txt", SOURCES[library].archive.notice_text())
     writer.add_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")

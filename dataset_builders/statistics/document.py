@@ -123,10 +123,6 @@ def _leakage(leakage: Leakage) -> dict[str, Any]:
     return {
         "summary": {split: _distance(found) for split, found in leakage.summary.items()},
         "embedded": None if leakage.embedded is None else _distance(leakage.embedded),
-        "probe": {
-            split: {kind: asdict(area) for kind, area in found.items()}
-            for split, found in leakage.probe.items()
-        },
     }
 
 

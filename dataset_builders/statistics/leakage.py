@@ -28,26 +28,15 @@ class SplitDistance:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeArea:
-    """The area under the ROC curve of one classifier, and the range of 95 % of chance results."""
-
-    area: float
-    chance_low: float
-    chance_high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Leakage:
     """The content of leakage.json: summaries and all distances by split.
 
-    `embedded` is the summary of the dataset `mini`. `probe` says, by split and
-    classifier, how well sweep metadata tells the split from `train`.
+    `embedded` is the summary of the dataset `mini`.
     """
 
     summary: Mapping[str, SplitDistance]
     distances: Mapping[str, tuple[float, ...]]
     embedded: SplitDistance | None
-    probe: Mapping[str, Mapping[str, ProbeArea]]
 
 
 def read_leakage(folder: Path) -> Leakage | None:
@@ -67,7 +56,6 @@ def leakage_from_document(document: Any, source: str | Path = LEAKAGE) -> Leakag
             {str(split): _summary(entry) for split, entry in document["summary"].items()},
             {split: tuple(found) for split, found in distances.items()},
             _summary(embedded) if embedded else None,
-            {split: _areas(found) for split, found in document.get("probe", {}).items()},
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
@@ -85,12 +73,3 @@ def _summary(entry: Mapping[str, Any]) -> SplitDistance:
         float(entry["median_distance"]),
         tuple((str(threshold), float(share)) for threshold, share in below),
     )
-
-
-def _areas(found: Mapping[str, Any]) -> dict[str, ProbeArea]:
-    """The areas by classifier; other entries of a probe are ignored."""
-    return {
-        str(kind): ProbeArea(*(float(entry[key]) for key in ("area", "chance_low", "chance_high")))
-        for kind, entry in found.items()
-        if isinstance(entry, dict)
-    }

@@ -96,17 +96,13 @@ def _draw_sizes(figure: Figure, tasks: dict[tuple[str, ...], list[RowFacts]]) ->
     colours = [mark_of(families.index(family))[0] for _, family in tasks]
     _boxes(axes, [f"{arch}  {family}" for arch, family in tasks], sizes, colours)
     axes.set_xscale("log")
-    _plain_ticks(axes)
-    axes.set_xlabel("instructions")
-
-
-def _plain_ticks(axes: Axes) -> None:
-    """Plain numbers on a logarithmic axis, at 1, 2 and 5 of every decade."""
+    # Plain numbers on a logarithmic axis, at 1, 2 and 5 of every decade.
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel("instructions")
 
 
 def _draw_distances(

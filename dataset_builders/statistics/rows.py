@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, make_dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -100,32 +100,19 @@ class RowFacts:
         return best is not None and own is not None and best < own
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """The columns that are read; they have the names of Row's."""
+_OWN = ("track", "split", "data_type", "tile", "head_dimension")
+"""The facts that no column has."""
 
-    id: str
-    family: str
-    arch: str
-    kernel: str
-    params: str
-    label_source: str
-    alternatives: str
-    bank_conflicts: int | None
-    best_source: str | None
-    best_registers_used: int | None
-    best_lower_bound: int | None
-    best_is_optimal: bool | None
-    best_bank_conflicts: int | None
-    group: str
-    cluster: str
-    n_blocks: int
-    n_instructions: int
-    n_virtual_registers: int
-    pressure: str
-    registers_used: str | None
-    occupancy: int | None
-    license: str
+_COLUMNS = make_dataclass(
+    "_Columns",
+    [
+        (column.name, column.type)
+        for column in fields(Row)
+        if column.name in {*(f.name for f in fields(RowFacts)), "params"} - {*_OWN}
+    ],
+    frozen=True,
+)
+"""The columns of Row that are read."""
 
 
 def read_facts(folder: Path) -> tuple[RowFacts, ...]:
@@ -153,49 +140,34 @@ def _facts_of_file(path: Path) -> Iterator[RowFacts]:
         yield _facts(columns, track, name[1], path)
 
 
-def _columns_of_file(path: Path) -> Iterator[_Columns]:
-    names = [field.name for field in fields(_Columns)]
+def _columns_of_file(path: Path) -> Iterator[Any]:
+    names = [field.name for field in fields(_COLUMNS)]
     for table in parquet_batches(path, names):
         # The function takes any record whose columns Row has, but is typed for two.
-        yield from cast("list[_Columns]", rows_from_table(table, cast("type[Row]", _Columns), path))
+        yield from rows_from_table(table, cast("type[Row]", _COLUMNS), path)
 
 
-def _facts(columns: _Columns, track: str, split: str, path: Path) -> RowFacts:
-    def value(name: str, text: str | None) -> dict[str, Any]:
+def _facts(columns: Any, track: str, split: str, path: Path) -> RowFacts:
+    def value(name: str) -> dict[str, Any]:
+        text = getattr(columns, name)
         return {} if text is None else _object(text, f"{path}: row {columns.id}, column {name}")
 
-    parameters = value("params", columns.params)
-    pressure = _count(value("pressure", columns.pressure), "pressure", columns.id, path)
-    used = value("registers_used", columns.registers_used)
+    parameters = value("params")
+    used = value("registers_used")
+    facts = {field.name: getattr(columns, field.name) for field in fields(_COLUMNS)}
+    del facts["params"]
+    facts["alternatives"] = tuple(value("alternatives"))
+    facts["pressure"] = _count(value("pressure"), "pressure", columns.id, path)
+    if columns.registers_used is not None:
+        facts["registers_used"] = _count(used, "registers_used", columns.id, path)
+    facts["best_is_optimal"] = bool(columns.best_is_optimal)
     return RowFacts(
-        columns.id,
-        track,
-        columns.arch,
-        columns.family,
-        split,
-        columns.kernel,
-        _text(parameters.get("dtype")),
-        _tile(columns.family, parameters),
-        _integer(parameters.get("head_dim")),
-        columns.label_source,
-        tuple(value("alternatives", columns.alternatives)),
-        pressure,
-        None
-        if columns.registers_used is None
-        else _count(used, "registers_used", columns.id, path),
-        columns.occupancy,
-        columns.bank_conflicts,
-        columns.best_source,
-        columns.best_registers_used,
-        columns.best_lower_bound,
-        bool(columns.best_is_optimal),
-        columns.best_bank_conflicts,
-        columns.group,
-        columns.cluster,
-        columns.n_blocks,
-        columns.n_instructions,
-        columns.n_virtual_registers,
-        columns.license,
+        **facts,
+        track=track,
+        split=split,
+        data_type=_text(parameters.get("dtype")),
+        tile=_tile(columns.family, parameters),
+        head_dimension=_integer(parameters.get("head_dim")),
     )
 
 

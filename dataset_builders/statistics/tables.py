@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from dataset_builders.statistics.leakage import Leakage, ProbeArea
+from dataset_builders.statistics.leakage import Leakage
 from dataset_builders.statistics.rows import RowFacts
 from dataset_builders.statistics.summary import (
     DatasetStatistics,
@@ -43,7 +43,6 @@ def statistics_tables(statistics: DatasetStatistics) -> list[Table]:
         tile_table(statistics),
         rejected_table(statistics.rejected),
         leakage_table(statistics.leakage),
-        probe_table(statistics.leakage),
         _folder_table(statistics),
     ]
     return [table for table in tables if table.rows]
@@ -263,29 +262,6 @@ def leakage_table(leakage: Leakage | None) -> Table:
     if EMBEDDED in summary:
         meaning += f" {EMBEDDED} is the dataset that comes with verilocc-bench."
     return Table("Distance to train", meaning, headers, rows)
-
-
-def probe_table(leakage: Leakage | None) -> Table:
-    """The success of classifiers that tell a split from train by sweep metadata."""
-    probe = {} if leakage is None else leakage.probe
-    kinds = sorted({kind for found in probe.values() for kind in found})
-    rows = tuple(
-        (split, *(_area(probe[split].get(kind)) for kind in kinds))
-        for split in in_order(SPLITS, set(probe))
-    )
-    meaning = (
-        "Area under the ROC curve of classifiers that tell the rows of a split from those of "
-        "train by sweep parameters alone, but for those in the split's name: 0.5 is a coin; in "
-        "parentheses what chance gives, in 95 of 100 cases."
-    )
-    titles = (kind.replace("_", " ") for kind in kinds)
-    return Table("Telling splits apart", meaning, ("split", *titles), rows)
-
-
-def _area(found: ProbeArea | None) -> str:
-    if found is None:
-        return NONE
-    return f"{found.area:.2f} ({found.chance_low:.2f}–{found.chance_high:.2f})"
 
 
 def _folder_table(statistics: DatasetStatistics) -> Table:

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import dataclass
 
-from dataset_builders.sweeps.point import Parameters
+from dataset_builders.sweeps.point import RowPoint
 
 CAPTURED = "captured"
 """The family of such rows, and the `sweep` in the manifest of their dataset."""
 
 
 @dataclass(frozen=True, slots=True)
-class CapturedPoint:
+class CapturedPoint(RowPoint):
     """One kernel as its script compiled it.
 
     `parameters` are the types of its arguments, the values of its constants, and the
     compile options, each by its name.
     """
 
-    arch: str
-    kernel: str
-    parameters: Parameters
-
     @property
     def family(self) -> str:
         """`captured`: nobody has said what the kernel computes."""
         return CAPTURED
-
-    @property
-    def parameters_json(self) -> str:
-        """The parameters as canonical JSON: sorted keys, no spaces."""
-        return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256, in hex, of architecture, kernel and parameters."""
-        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
-        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def key(self) -> str:

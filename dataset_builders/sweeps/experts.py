@@ -6,13 +6,17 @@ them is of the split `test`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dataset_builders.kernels.specifications import ParameterValue
-from dataset_builders.sweeps.point import ArchitectureName, Parameters, architecture_named
+from dataset_builders.sweeps.point import (
+    ArchitectureName,
+    Parameters,
+    RowPoint,
+    architecture_named,
+    decode_parameters,
+)
 from verilocc_bench.errors import InputError
 
 EXPERT = "expert"
@@ -52,12 +56,10 @@ EXPERT_KERNELS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertPoint:
+class ExpertPoint(RowPoint):
     """One kernel of a library, with all that it takes to make it again."""
 
     arch: ArchitectureName
-    kernel: str
-    parameters: Parameters
 
     @property
     def library(self) -> str:
@@ -68,17 +70,6 @@ class ExpertPoint:
     def family(self) -> str:
         """`gemm`, `mha`, or `moe` for kernels that are neither."""
         return EXPERT_KERNELS[self.kernel][1]
-
-    @property
-    def parameters_json(self) -> str:
-        """The parameters as canonical JSON: sorted keys, no spaces."""
-        return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256, in hex, of architecture, kernel and parameters."""
-        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
-        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def key(self) -> str:
@@ -102,12 +93,7 @@ def make_expert_point(
 
 def expert_point_from_json(arch: str, kernel: str, parameters_json: str) -> ExpertPoint:
     """The point of a row's columns `arch`, `kernel` and `params`. Raises InputError for others."""
-    try:
-        values = json.loads(parameters_json)
-    except json.JSONDecodeError as error:
-        raise InputError(f"parameters are not JSON: {error}") from None
-    if not isinstance(values, dict) or not all(
-        isinstance(value, str | int) for value in values.values()
-    ):
+    values = decode_parameters(parameters_json)
+    if not all(isinstance(value, str | int) for value in values.values()):
         raise InputError("parameters are not a JSON object of texts and numbers")
     return make_expert_point(architecture_named(arch), kernel, values)

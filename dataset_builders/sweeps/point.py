@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from dataset_builders.kernels.specifications import (
     AMD_OPTIONS,
@@ -64,63 +65,28 @@ class Parameters(Mapping[str, ParameterValue]):
         return value
 
 
-class RowPoint(Protocol):
-    """What defines a compiled kernel: a point of a sweep, or a kernel of a user's own."""
-
-    @property
-    def family(self) -> str:
-        """The family of the kernel."""
-        ...
-
-    @property
-    def arch(self) -> str:
-        """The architecture that it is compiled for."""
-        ...
-
-    @property
-    def kernel(self) -> str:
-        """The kernel's name."""
-        ...
-
-    @property
-    def parameters(self) -> Parameters:
-        """All that it was compiled with."""
-        ...
-
-    @property
-    def parameters_json(self) -> str:
-        """The parameters as canonical JSON."""
-        ...
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256, in hex, of architecture, kernel and parameters."""
-        ...
-
-    @property
-    def key(self) -> str:
-        """A short, stable identifier that is safe as a file name."""
-        ...
-
-    @property
-    def group(self) -> str:
-        """The group that splits keep whole."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class SweepPoint:
-    """One kernel, for one architecture, with all of its parameters."""
+class RowPoint(ABC):
+    """A kernel, the architecture that it is compiled for, and all that it is compiled with."""
 
-    family: Family
-    arch: ArchitectureName
+    arch: str
     kernel: str
     parameters: Parameters
 
     @property
-    def specification(self) -> KernelSpecification:
-        """The kernel's entry in `KERNELS`."""
-        return KERNELS[self.kernel]
+    @abstractmethod
+    def family(self) -> str:
+        """The family of the kernel."""
+
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """A short, stable identifier that is safe as a file name."""
+
+    @property
+    @abstractmethod
+    def group(self) -> str:
+        """The group that splits keep whole."""
 
     @property
     def parameters_json(self) -> str:
@@ -132,6 +98,23 @@ class SweepPoint:
         """The SHA-256, in hex, of architecture, kernel and parameters."""
         text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint(RowPoint):
+    """One kernel, for one architecture, with all of its parameters."""
+
+    arch: ArchitectureName
+
+    @property
+    def family(self) -> Family:
+        """The family of the kernel's specification."""
+        return self.specification.family
+
+    @property
+    def specification(self) -> KernelSpecification:
+        """The kernel's entry in `KERNELS`."""
+        return KERNELS[self.kernel]
 
     @property
     def key(self) -> str:
@@ -187,15 +170,21 @@ def make_point(
     # NVIDIA's code does not depend on the size of buffers.
     absent = NVIDIA_OPTIONS if arch.startswith("gfx") else (*AMD_OPTIONS, "small_buffers")
     values = {name: value for name, value in values.items() if name not in absent}
-    return SweepPoint(specification.family, arch, kernel, Parameters.of(values))
+    return SweepPoint(arch, kernel, Parameters.of(values))
 
 
 def point_from_json(arch: str, kernel: str, parameters_json: str) -> SweepPoint:
     """The point of a dataset row's columns `arch`, `kernel` and `params`."""
+    values = decode_parameters(parameters_json)
+    return make_point(architecture_named(arch), kernel, values)
+
+
+def decode_parameters(parameters_json: str) -> dict[str, ParameterValue]:
+    """The parameters of a row's column `params`. Raises InputError for no JSON object."""
     try:
         values = json.loads(parameters_json)
     except json.JSONDecodeError as error:
         raise InputError(f"parameters are not JSON: {error}") from None
     if not isinstance(values, dict):
         raise InputError("parameters are not a JSON object")
-    return make_point(architecture_named(arch), kernel, values)
+    return values

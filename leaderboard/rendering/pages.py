@@ -18,6 +18,7 @@ from leaderboard.measured import UNVERIFIED, figure_words
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
 from leaderboard.rendering.history import history_plot
 from leaderboard.rendering.scatter import scatter_plot
+from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluation.metrics import geometric_mean
 from verilocc_bench.evaluation.table import code_change, percent
@@ -111,7 +112,8 @@ class BoardPage:
         }
 
 
-ASSISTANCE, DECODING = ("text", "state"), ("free", "constrained", "checked", "guided")
+ASSISTANCE = tuple(Assistance)
+DECODING = ("free", "constrained", "checked", "guided")
 
 
 def _place(value: str, order: Sequence[str]) -> int:

@@ -8,9 +8,9 @@ import pytest
 from verilocc_bench import allocate, load_problem, load_problems, verify
 from verilocc_bench.allocators import Request, SearchAllocator, answer_from_assignment
 from verilocc_bench.allocators.protocol import LabelUse
+from verilocc_bench.allocators.search.answer_comparison import answer_cost, legal_assignment
 from verilocc_bench.allocators.search.code_loop import code_cost, shuffle_loop
 from verilocc_bench.allocators.search.code_refining import collect_costs, costs_beside, descend
-from verilocc_bench.allocators.search.comparison import answer_cost, legal_assignment
 from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions

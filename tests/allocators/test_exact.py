@@ -12,9 +12,9 @@ import pytest
 
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.allocators.exact.allocator import constraint_programming
+from verilocc_bench.allocators.exact.exact_allocator import constraint_programming
+from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
 from verilocc_bench.allocators.exact.minimizing import minimize
-from verilocc_bench.allocators.exact.placing import ExactStatus, solve
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.analysis import AllocationProblem

@@ -32,7 +32,7 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import assignment_alone
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
-from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.selftest.case_answers import random_answer
 from verilocc_bench.settings.search import Objective
 from verilocc_bench.verification import FastVerifier, IndependentVerifier
 

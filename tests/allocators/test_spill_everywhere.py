@@ -26,7 +26,7 @@ def test_every_kernel_of_the_split_track_gets_a_valid_answer(row) -> None:
     verdict = Verifier(problem).verify(answer)
     assert verdict.valid
     assert verdict.registers_used is not None
-    assert Judges(problem).word("executor", answer).accepts
+    assert Judges(problem).word("value-walk", answer).accepts
     if isinstance(answer, Answer):
         assert parse_edits(edits_to_json(answer.edits)) == answer.edits
         budgets = {file.name: file.count for file in problem.function.files}
@@ -51,7 +51,7 @@ def test_a_transfer_less_is_mostly_wrong() -> None:
         outcomes.append(valid)
         if valid:  # the register still held what was to be reloaded
             assert insertions[left_out].kind is EditKind.RELOAD
-            assert Judges(problem).word("executor", without).accepts
+            assert Judges(problem).word("value-walk", without).accepts
     assert outcomes.count(False) > 0.7 * len(outcomes)
 
 

@@ -58,7 +58,7 @@ def test_split_kernels_get_valid_answers_cheaper_than_spilling_everywhere(row) -
     assert is_valid(problem, answer)
     assert cost(problem, answer) < cost(problem, spill_everywhere(problem))
     if isinstance(answer, Answer):
-        assert Judges(problem).word("executor", answer).accepts
+        assert Judges(problem).word("value-walk", answer).accepts
         assert parse_edits(edits_to_json(answer.edits)) == answer.edits
 
 
@@ -80,7 +80,7 @@ def test_generated_functions_are_split_right(
         assert is_valid(problem, answer), problem.normalized
         if isinstance(answer, Answer):
             edited += 1
-            assert Judges(problem).word("executor", answer).accepts, problem.normalized
+            assert Judges(problem).word("value-walk", answer).accepts, problem.normalized
     assert edited >= (1 if guarded else 5)
 
 

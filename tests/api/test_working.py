@@ -65,7 +65,9 @@ def test_every_judge_is_asked() -> None:
     assert verdict == vb.verify(problem, answer) == vb.verify(problem, answer, judge="independent")
     assert {w.judge for w in vb.opinion(problem, answer).words} >= {"fast", "independent"}
     with pytest.raises(vb.InputError, match="no verdict"):
-        vb.verify(problem, answer, judge="executor")
+        vb.verify(problem, answer, judge="value-walk")
+    (word,) = vb.opinion(problem, answer, "executor").words  # the name that it had
+    assert word.judge == "value-walk"
     with pytest.raises(vb.InputError, match="unknown judge 'nobody'"):
         vb.verify(problem, answer, judge="nobody")
 

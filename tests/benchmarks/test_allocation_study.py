@@ -12,14 +12,12 @@ import pytest
 from benchmarks import machine_code
 from benchmarks.allocation_study import plots, running
 from benchmarks.allocation_study.__main__ import main
-from benchmarks.allocation_study.choosing import choose
 from benchmarks.allocation_study.compiler_times import GREEDY, pass_seconds
 from benchmarks.allocation_study.copying import copy_rows
 from benchmarks.allocation_study.figures import Spread, spread, worth
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
 from benchmarks.allocation_study.sample import SampledKernel, load_kernels, systematic_sample
 from benchmarks.allocation_study.tables import share
-from benchmarks.allocation_study.worth_table import disagreements, reasons
 from dataset_builders.execution.tasks import Execution
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, embedded_path, load_raw_row, load_rows
@@ -167,24 +165,6 @@ def test_shares_and_spreads() -> None:
     ]
     assert spread(range(1, 11)) == Spread(5, 9, 10)
     assert spread([]) is None
-
-
-def test_choices_follow_the_rule() -> None:
-    kernels = [
-        kernel(number, answer(20, conflicts=number), answer(20 - number)) for number in range(1, 13)
-    ]
-    chosen = choose(kernels)
-    assert len(chosen) == 5
-    assert len({each.measurement.id for each in chosen}) == 5
-    assert max(each.measurement.n_instructions for each in chosen) <= 650
-    assert {each.measurement.family for each in chosen} == {"gemm", "mha"}
-    assert {each.measure for each in chosen} == {"registers", "bank conflicts"}
-    first = next(each for each in chosen if each.measure == "registers")
-    assert first.measurement.n_instructions >= 500
-
-
-def test_choices_end_where_nothing_is_saved() -> None:
-    assert choose([kernel(n, answer(9), answer(9)) for n in range(1, 9)]) == []
 
 
 def test_the_document_has_the_same_bytes_every_time(
@@ -336,28 +316,3 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     output = str(tmp_path / "study.jsonl")
     assert main(["measure", "--dataset", str(tmp_path / "none"), "-o", output]) == 2
     assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_disagreements_are_sentences() -> None:
-    comparison = {
-        "id": "0123456789abcdef",
-        "arch": "gfx90a",
-        "words": [
-            "fewer bank conflicts (1 for 9), but llvm-mca estimates more cycles in loops (5 for 4)",
-            "llvm-mca knows nothing of register banks: none of this is a measurement",
-        ],
-    }
-    said = disagreements([comparison, {**comparison, "arch": "sm_80"}])
-    assert len(said) == 1
-    assert said[0].startswith("`01234567` (gfx90a): fewer bank conflicts")
-    assert "measurement" not in said[0]
-
-
-def test_reasons_come_once_without_numbers() -> None:
-    why = (
-        ["1 pair of instructions closer", "3 hazards that no wait covers"],
-        ["12 pairs of instructions closer", "1 hazard that no wait covers"],
-    )
-    found = reasons([{"arch": "sm_80", "answer": {"reasons": each}} for each in why])
-    assert found == ["hazards that no wait covers", "pairs of instructions closer"]
-    assert reasons([{"arch": "gfx942", "answer": {}}]) == []

@@ -33,12 +33,14 @@ Commands = Callable[[Path, Path], Iterable[Sequence[object]]]
 class DamagedKind:
     """A whole file, and the commands that read such files.
 
-    A command that begins with a function is run by it, others by the command line.
+    A command that begins with a function is run by it, others by the command line. Not
+    `with_whole`, if another kind shows that the commands read the whole file.
     """
 
     name: str
     whole: bytes
     commands: Commands
+    with_whole: bool = True
 
 
 class Hang(BaseException):
@@ -81,9 +83,9 @@ def damaged(whole: bytes, generator: random.Random) -> bytes:
 def faults(kind: DamagedKind, seed: int, copies: int, folder: Path) -> Iterator[str]:
     """What goes wrong with damaged copies: the copy, the command, and what it did.
 
-    The first copy is whole, which shows that the commands read it.
+    A whole copy comes first, which shows that the commands read it.
     """
-    for number in range(copies + 1):
+    for number in range(0 if kind.with_whole else 1, copies + 1):
         content = kind.whole
         if number > 0:
             content = damaged(kind.whole, random.Random(f"{kind.name} {seed} {number}"))

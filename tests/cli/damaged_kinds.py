@@ -237,7 +237,7 @@ def _resumed(folder: Path, arena: Arena, name: str) -> DamagedKind:
         yield ["report", "--format", "html", "-o", out / "page.html", _copied(run, path, out)]
         yield ["submit", out / "submission", "--from-run", _copied(run, path, out)]
 
-    return DamagedKind(name, (run / name).read_bytes(), commands)
+    return DamagedKind(name, (run / name).read_bytes(), commands, name == "ledger.jsonl")
 
 
 def submission(folder: Path, arena: Arena) -> DamagedKind:
@@ -257,7 +257,7 @@ def _submitted(folder: Path, arena: Arena, name: str) -> DamagedKind:
         yield [revalidate.main, _copied(written, path, out), *judged]
         yield ["submit", _copied(written, path, out), "--dataset", arena.folder, "--dry-run"]
 
-    return DamagedKind(name, (written / name).read_bytes(), commands)
+    return DamagedKind(name, (written / name).read_bytes(), commands, name == "submission.yaml")
 
 
 def revalidation(folder: Path, arena: Arena) -> DamagedKind:

@@ -11,7 +11,7 @@ import pytest
 from verilocc_bench.cli import main, verify_command
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.verification.judges import JUDGES
+from verilocc_bench.settings.judges import JUDGES
 from verilocc_bench.verification.symbolic import SymbolicChecker
 
 FOLDER = Path(__file__).parents[1] / "verification" / "planted"
@@ -69,10 +69,10 @@ def test_with_edits_two_of_them_judge(tmp_path: Path, capsys: pytest.CaptureFixt
     answer["assignment"]["%4"] = "v1"
     own.write_text(json.dumps(answer))
     assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "all"]) == 1
-    assert "executor: miscompile" in capsys.readouterr().out
+    assert "value-walk: miscompile" in capsys.readouterr().out
 
 
-def test_the_executor_says_why_it_was_not_run(
+def test_the_value_walk_says_why_it_was_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = json.loads((FOLDER / "straight_line.json").read_text())
@@ -84,7 +84,7 @@ def test_the_executor_says_why_it_was_not_run(
     ):
         own.write_text(json.dumps({"assignment": {**answer["assignment"], **changed}}))
         command = ["verify", WRONG[0].replace("one_branch", "straight_line"), str(own)]
-        assert main([*command, *WRONG[2:], "--judge", "executor"]) == 1
+        assert main([*command, *WRONG[2:], "--judge", "value-walk"]) == 1
         assert said in capsys.readouterr().out
 
 
@@ -104,7 +104,7 @@ def test_a_judge_that_is_not_installed_is_left_out_of_all(
         "fast": True,
         "independent": True,
         "smt": None,
-        "executor": True,
+        "value-walk": True,
     }
     assert "z3-solver" in words["smt"]["note"]
     assert main(["verify", *WRONG, "--judge", "all"]) == 1

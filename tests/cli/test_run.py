@@ -1,4 +1,4 @@
-"""`run` and `verify --judge execution` from end to end."""
+"""`run` and `verify --judge machine-code` from end to end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from verilocc_bench.cli.run_arguments import add_tiles_option
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
 from verilocc_bench.references import launch_for
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.executed_cases import ExecutedCases
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.mutate import mutate_with
 
 # The first of them waits until the interpreter is compiled.
@@ -70,11 +70,11 @@ def test_the_compilers_own_allocation_and_the_label(run, tmp_path: Path) -> None
 
 def test_execution_is_a_judge(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     right, wrong = write(tmp_path / "r", ROW.label), write(tmp_path / "w", wrong_assignment())
-    assert run("verify", ROW.id, right, "--judge", "execution")[0] == 0
-    status, out, _ = run("verify", ROW.id, wrong, "--judge", "execution", "--json")
+    assert run("verify", ROW.id, right, "--judge", "machine-code")[0] == 0
+    status, out, _ = run("verify", ROW.id, wrong, "--judge", "machine-code", "--json")
     (word,) = json.loads(out)["judges"]
     assert status == 1
-    assert word["judge"] == "execution"
+    assert word["judge"] == "machine-code"
     assert word["accepts"] is False
     assert word["execution"]["outcome"] in {"refused", "fault", "wrong numbers"}
 
@@ -83,16 +83,36 @@ def test_work_groups_with_numbers_other_than_0_are_executed(run, tmp_path: Path)
     spoilt = {**(ROW.label or {}), "%28": "s11"}  # where a work-group's number still lies
     wrong = write(tmp_path / "w", spoilt)
     assert run("verify", ROW.id, wrong)[0] == 1
-    judged = "verify", ROW.id, wrong, "--judge", "execution"
+    judged = "verify", ROW.id, wrong, "--judge", "machine-code"
     assert run(*judged)[0] == 1
     assert run(*judged, "--tiles", "1")[0] == 0
     assert run("run", ROW.id, wrong)[0] == 1
     status, _, err = run("verify", ROW.id, wrong, "--tiles", "2")
     assert status == 2
-    assert "--tiles is for --judge execution" in err
+    assert "--tiles is for --judge machine-code" in err
     parser = argparse.ArgumentParser()
     add_tiles_option(parser)
     assert f"(default: {TILES})" in " ".join(parser.format_help().split())
+
+
+@pytest.mark.parametrize(
+    ("start", "spoilt"),
+    [
+        ("fe33", {"%15": "s6"}),  # a band's tiles, which the bands after the first one need
+        ("4466", {"%40": "s6"}),  # the same in the third band
+        ("c5b9", {"%18": "s14"}),  # a small number in a pointer's lower half
+    ],
+)
+def test_a_scalar_that_is_overwritten_is_noticed(  # type: ignore[no-untyped-def]
+    run, tmp_path: Path, start: str, spoilt: dict[str, str]
+) -> None:
+    row = next(row for row in ROWS if row.id.startswith(start))
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps({"assignment": {**(row.label or {}), **spoilt}}))
+    status, out, _ = run("verify", row.id, wrong, "--judge", "execution", "--json")
+    assert status == 1
+    outcome = json.loads(out)["judges"][0]["execution"]["outcome"]
+    assert outcome in {"fault", "wrong numbers"}
 
 
 def test_a_launch_has_a_work_group_whose_numbers_are_all_not_0() -> None:
@@ -166,5 +186,5 @@ def test_a_row_that_computes_something_else_is_found(
     report = check_dataset(folder, labels=False, progress=False, execute=1)
     assert report.executed == 1
     (finding,) = report.findings
-    assert finding.kind == "execution"
+    assert finding.kind == "machine-code"
     assert "the label: executed, it gives wrong numbers" in finding.message

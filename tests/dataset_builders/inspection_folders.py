@@ -221,7 +221,7 @@ def leakage(rows: list[Row], splits: dict[str, str]) -> dict[str, Any]:
         }
         for split, distances in by_split.items()
     }
-    return {"summary": summary, "rows": found, "probe": {}}
+    return {"summary": summary, "rows": found}
 
 
 @cache

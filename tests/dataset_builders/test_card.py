@@ -265,22 +265,18 @@ def test_a_small_dataset_needs_no_matplotlib(copy: Path, monkeypatch: pytest.Mon
 
 def test_leakage_is_told(copy: Path) -> None:
     summary = {"rows": 2, "minimum_distance": 0.125, "median_distance": 0.25}
-    area = {"area": 0.625, "chance_low": 0.4, "chance_high": 0.6}
     document = {
         "summary": {"test": {**summary, "share_below": {"0.1": 0.0, "0.2": 0.5}}},
         "rows": [],
         "embedded": {**summary, "share_below": {"0.1": 0.0, "0.2": 1.0}},
-        "probe": {"test": {"rows": 2, "nearest_neighbours": area}},
     }
     (copy / "leakage.json").write_text(json.dumps(document))
     write_card(copy, DEFAULT)
     text = (copy / "README.md").read_text()
-    assert cells(text, "Duplicates and leakage")[:5] == [
+    assert cells(text, "Duplicates and leakage")[:3] == [
         ["split", "rows", "least", "median", "below 0.1", "below 0.2"],
         ["test", "2", "0.125", "0.250", "0.0 %", "50.0 %"],
         ["mini", "2", "0.125", "0.250", "0.0 %", "100.0 %"],
-        ["split", "nearest neighbours"],
-        ["test", "0.62 (0.40–0.60)"],
     ]
 
 

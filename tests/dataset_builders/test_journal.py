@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
-from dataset_builders.journal.journal import BLOCK, Journal
+from dataset_builders.journal.journal import Journal
 from dataset_builders.journal.results import result_document
 from verilocc_bench.dataset import RawRow, load_rows
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, RejectedKernel
 
-KEYS = [f"key-{number:03d}" for number in range(BLOCK + 10)]
+KEYS = [f"key-{number:03d}" for number in range(10)]
 
 
 def document(key: str) -> dict[str, Any]:
@@ -28,43 +28,8 @@ def document(key: str) -> dict[str, Any]:
 
 def fill(folder: Path, keys: list[str] = KEYS) -> None:
     with Journal(folder, {}) as journal:
-        journal.arrange(KEYS)
         for key in keys:
             journal.store(key, document(key))
-
-
-def shards(folder: Path) -> list[Path]:
-    return sorted(folder.glob("shard-*.parquet"))
-
-
-def test_whole_blocks_become_shards(tmp_path: Path) -> None:
-    fill(tmp_path, KEYS[1:])
-    assert len(shards(tmp_path)) == 1
-    assert len(list(tmp_path.glob("*.json.gz"))) == BLOCK - 1
-    fill(tmp_path, KEYS[:1])
-    assert len(shards(tmp_path)) == 2
-    assert not list(tmp_path.glob("*.json.gz"))
-    with Journal(tmp_path, {}) as journal:
-        assert all(journal.has(key) for key in KEYS)
-        assert not journal.has("another")
-        assert [journal.load_document(key) for key in KEYS] == [document(key) for key in KEYS]
-
-
-def test_files_of_a_whole_block_become_a_shard_when_the_order_is_known(tmp_path: Path) -> None:
-    with Journal(tmp_path, {}) as journal:
-        for key in KEYS:
-            journal.store(key, document(key))
-    assert not shards(tmp_path)
-    fill(tmp_path, [])
-    assert len(shards(tmp_path)) == 2
-    # In another order other keys are neighbours; none is lost or kept twice.
-    with Journal(tmp_path, {}) as journal:
-        journal.arrange(["new", *KEYS[::2]])
-        journal.store("new", document("new"))
-        assert [journal.load_document(key) for key in ("new", *KEYS)] == [
-            document(key) for key in ("new", *KEYS)
-        ]
-    assert len(shards(tmp_path)) == 3
 
 
 class Killed(BaseException):
@@ -72,82 +37,28 @@ class Killed(BaseException):
 
 
 def test_killed_between_any_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every change of the folder's entries may be the last one."""
-    block = 6
-    monkeypatch.setattr("dataset_builders.journal.journal.BLOCK", block)
-    real_replace, real_unlink = Path.replace, Path.unlink
-    fill(tmp_path / "start", KEYS[: block - 1])
-    steps = 0
-    for step in range(200):
-        folder = tmp_path / f"step{step}"
-        folder.mkdir()
-        for path in (tmp_path / "start").iterdir():
-            os.link(path, folder / path.name)
-        left = step
+    """The last step is done or not: what was stored before is there, and nothing half-written."""
+    real = Path.replace
+    for done in (False, True):
+        folder = tmp_path / str(done)
+        fill(folder, KEYS[:3])
 
-        def spend() -> None:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise Killed
+        def replace_killed(self: Path, target: Any, done: bool = done) -> Path:
+            if done:
+                real(self, target)
+            raise Killed
 
-        def replace_counted(self: Path, target: Any) -> Path:
-            spend()
-            return real_replace(self, target)
-
-        def unlink_counted(self: Path, missing_ok: bool = False) -> None:
-            if not self.name.startswith("."):  # a killed process cleans nothing up
-                spend()
-            elif left < 0:  # noqa: B023
-                return
-            real_unlink(self, missing_ok)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "replace", replace_counted)
-            patch.setattr(Path, "unlink", unlink_counted)
-            stored = KEYS[: block - 1]
-            try:
-                with Journal(folder, {}) as journal:
-                    journal.arrange(KEYS)
-                    for key in KEYS[block - 1 : block + 2]:
-                        journal.store(key, document(key))
-                        stored = [*stored, key]
-            except Killed:
-                steps += 1
+        with monkeypatch.context() as patch, Journal(folder, {}) as journal:
+            patch.setattr(Path, "replace", replace_killed)
+            patch.setattr(Path, "unlink", lambda *_, **__: None)  # a killed process cleans no file
+            with pytest.raises(Killed):
+                journal.store(KEYS[3], document(KEYS[3]))
+        assert bool(list(folder.glob(".*"))) is not done
         with Journal(folder, {}) as journal:
-            for key in stored:
-                assert journal.load_document(key) == document(key)
             assert not list(folder.glob(".*"))
-            journal.arrange(KEYS)
-            assert sum(journal.has(key) for key in KEYS) in (len(stored), len(stored) + 1)
-            assert len(shards(folder)) <= 1
-        if left >= 0:
-            break
-    assert steps > block  # each of the small files' removals was once the end
-
-
-@pytest.mark.parametrize("damage", ["flipped", "cut", "gone"])
-def test_a_damaged_shard_is_done_again(
-    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill(tmp_path)
-    victim = next(path for path in shards(tmp_path) if path.stat().st_size)
-    data = bytearray(victim.read_bytes())
-    data[len(data) // 2] ^= 1
-    if damage == "gone":
-        victim.unlink()
-    else:
-        victim.write_bytes(data if damage == "flipped" else data[:-5])
-    with Journal(tmp_path, {}) as journal:
-        assert capsys.readouterr().err == f"{victim}: damaged; what was in it is done again\n"
-        missing = [key for key in KEYS if not journal.has(key)]
-        assert len(missing) in (BLOCK, 10)
-        for key in set(KEYS) - set(missing):
-            assert journal.load_document(key) == document(key)
-    fill(tmp_path, missing)
-    assert capsys.readouterr().err == ""
-    with Journal(tmp_path, {}) as journal:
-        assert [journal.load_document(key) for key in KEYS] == [document(key) for key in KEYS]
+            assert [journal.has(key) for key in KEYS[:5]] == [True, True, True, done, False]
+            for key in KEYS[: 3 + done]:
+                assert journal.load_document(key) == document(key)
 
 
 def test_a_damaged_file_is_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,32 +70,13 @@ def test_a_damaged_file_is_done_again(tmp_path: Path, capsys: pytest.CaptureFixt
         assert [journal.has(key) for key in KEYS[:3]] == [True, False, True]
 
 
-def test_a_damaged_manifest_costs_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill(tmp_path)
-    (tmp_path / "shards.json").write_text('[{"file"')
-    with Journal(tmp_path, {}) as journal:
-        assert [journal.load_document(key) for key in KEYS] == [document(key) for key in KEYS]
-    assert "shards.json: damaged" in capsys.readouterr().err
-    with Journal(tmp_path, {}) as journal:
-        assert all(journal.has(key) for key in KEYS)
-    assert capsys.readouterr().err == ""
-
-
 def test_damage_while_the_folder_is_open(tmp_path: Path) -> None:
-    fill(tmp_path)
     with Journal(tmp_path, {}) as journal:
-        shard = shards(tmp_path)[0]
-        for path in shards(tmp_path):
-            path.write_bytes(b"PAR1 no more")
-        with pytest.raises(InputError, match=r"damaged meanwhile.*again"):
-            journal.load_document(KEYS[0])
-        journal.store("loose", {})
-        journal.path("loose").write_bytes(gzip.compress(b"[1]"))
-        with pytest.raises(InputError, match=r"loose.json.gz: the file is damaged"):
-            journal.load_document("loose")
-    assert shard.exists()
+        for data in (b"PAR1 no more", gzip.compress(b"[1]")):
+            journal.store("loose", {})
+            journal.path("loose").write_bytes(data)
+            with pytest.raises(InputError, match=r"loose.json.gz: the file is damaged"):
+                journal.load_document("loose")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
@@ -195,16 +87,15 @@ def test_a_full_disk_is_named_and_loses_nothing(
         raise OSError(code, os.strerror(code))
 
     with Journal(tmp_path, {}) as journal:
-        journal.arrange(KEYS)
-        for key in KEYS[: BLOCK - 1]:
+        for key in KEYS[:3]:
             journal.store(key, document(key))
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", full)
             with pytest.raises(InputError, match=os.strerror(code)) as raised:
-                journal.store(KEYS[BLOCK - 1], document(KEYS[BLOCK - 1]))
-        assert raised.value.source == str(journal.path(KEYS[BLOCK - 1]))
+                journal.store(KEYS[3], document(KEYS[3]))
+        assert raised.value.source == str(journal.path(KEYS[3]))
         assert not list(tmp_path.glob(".*"))
-    fill(tmp_path, KEYS[BLOCK - 1 :])
+    fill(tmp_path, KEYS[3:])
     with Journal(tmp_path, {}) as journal:
         assert [journal.load_document(key) for key in KEYS] == [document(key) for key in KEYS]
 
@@ -260,8 +151,6 @@ def test_a_folder_of_the_version_before_is_read(built: BuiltKernel, tmp_path: Pa
         data = gzip.compress(json.dumps(each).encode(), compresslevel=3, mtime=0)
         (tmp_path / f"{key}.json.gz").write_bytes(data)
     with Journal(tmp_path, {"a": 1}) as journal:
-        journal.arrange(["row", "none"])  # which packs them into a shard
-        assert not list(tmp_path.glob("*.json.gz"))
         found = journal.load("row")
         assert (found.row, found.raw, found.timings) == (built.row, built.raw, None)
         assert journal.load("none").rejection == ("kind", "reason")

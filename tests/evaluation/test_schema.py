@@ -44,6 +44,21 @@ def test_what_evaluate_writes_is_accepted(document: dict[str, Any], tmp_path: Pa
     assert read_results(path) == document
 
 
+def test_an_earlier_run_of_a_model_that_keeps_notes_has_assistance_intervals(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "results.json"
+    for name, expected in (("text-notes", "intervals"), ("whole", "text")):
+        document = make_document()
+        document["config"]["prompt"]["format"] = name
+        path.write_text(json.dumps(document))
+        found = read_results(path)
+        assert found["config"]["assistance"] == expected
+        records = [found["results"], *found["groups"].values()]
+        assert {each["assistance"] for some in records for each in some.values()} == {expected}
+        check_results(found, path)
+
+
 @pytest.mark.slow
 def test_every_key_is_required_but_further_pass_at_k() -> None:
     """Leaving out any key of any record is found, with its name."""

@@ -11,20 +11,63 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from verilocc_bench.machine.matrix import (
-    UnsupportedMatrixOperation,
-    matrix_instruction,
-    multiply_add,
-)
+from verilocc_bench.machine import fields
+from verilocc_bench.machine.code_rows import CodeRow, ConstantPool, Unsupported
+from verilocc_bench.machine.disassembly import parse_instruction
 from verilocc_bench.machine.matrix_formats import Format
+from verilocc_bench.machine.matrix_step import matrix_step
 from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS, MatrixInstruction
+from verilocc_bench.machine.special_decoding import decode_matrix
+from verilocc_bench.machine.state import new_state
+
+pytestmark = pytest.mark.slow
 
 ALL = [
     pytest.param(instruction, id=f"{arch}-{name}")
     for arch, instructions in MATRIX_INSTRUCTIONS.items()
     for name, instruction in instructions.items()
 ]
+ARCH_OF = {
+    id(instruction): arch
+    for arch, instructions in MATRIX_INSTRUCTIONS.items()
+    for instruction in instructions.values()
+}
 WAVES = 2
+
+
+def multiply_add(
+    ins: MatrixInstruction,
+    a: NDArray[np.uint32],
+    b: NDArray[np.uint32],
+    c: NDArray[np.uint32],
+    modifiers: str = "",
+) -> NDArray[np.uint32]:
+    """The registers of D, wave by wave."""
+    widths = (ins.result_registers, *(ins.operand_registers,) * 2, ins.result_registers)
+    names = (
+        f"{file}[{first}:{first + count - 1}]" if count > 1 else f"{file}{first}"
+        for file, first, count in zip("avvv", (0, 0, 8, 16), widths, strict=True)
+    )
+    constants, row = ConstantPool(), CodeRow()
+    text = f"{ins.mnemonic} {', '.join(names)}{modifiers}"
+    decode_matrix(parse_instruction(text), ARCH_OF[id(ins)], constants, row)
+    rows = np.array([row.numbers], np.int64)
+    found = []
+    for wave in range(len(a)):
+        state = new_state(rows, np.zeros(1, np.uint8), np.zeros((0, 4), np.int64), 1, 1)
+        state.scalars[0, fields.FIRST_CONSTANT :][: len(constants.values)] = constants.values
+        for first, source in ((0, a), (8, b), (16, c)):
+            state.vectors[0, first : first + source.shape[1]] = source[wave]
+        matrix_step(
+            rows[0], state.scalars[0], state.vectors[0], state.left, state.right,
+            state.matrix_results, state.total,
+        )  # fmt: skip
+        found.append(state.vectors[0, fields.ACCUMULATORS :][: ins.result_registers].copy())
+    return np.array(found)
+
+
+def matrix_instruction(arch: str, mnemonic: str) -> MatrixInstruction:
+    return MATRIX_INSTRUCTIONS[arch][mnemonic]
 
 
 def encode(number: float, number_format: Format) -> int:
@@ -141,18 +184,6 @@ def test_every_shape_and_type_is_the_matrix_product(ins: MatrixInstruction) -> N
     np.testing.assert_array_equal(got, pack_result(ins, product(a, b, c)))
 
 
-@pytest.mark.parametrize("ins", ALL)
-def test_waves_are_independent(ins: MatrixInstruction) -> None:
-    a, b, c = operands(ins, seed=2)
-    packed = (
-        pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right), pack_result(ins, c)
-    )  # fmt: skip
-    together = multiply_add(ins, *packed)
-    for wave in range(WAVES):
-        alone = multiply_add(ins, *(x[wave : wave + 1] for x in packed))
-        np.testing.assert_array_equal(together[wave : wave + 1], alone)
-
-
 FLOATS = [p for p in ALL if p.values[0].left is not Format.I8]
 
 
@@ -250,71 +281,35 @@ def test_f32_rounds_after_each_product() -> None:
     assert (got == encode(1.0, Format.F32)).all()  # each addend is lost on its own
 
 
-MULTI_BLOCK = [p for p in ALL if p.values[0].blocks > 1 and p.values[0].left is not Format.F64]
-SINGLE_LANE_GROUP = [p for p in ALL if p.values[0].left is not Format.F64]
+@pytest.mark.parametrize(("kind", "exponent_bits"), [("fp8", 4), ("bf8", 5)])
+def test_every_byte_is_the_number_of_its_format(kind: str, exponent_bits: int) -> None:
+    ins = matrix_instruction("gfx942", f"v_mfma_f32_32x32x16_{kind}_{kind}")
+    one = 1 << (exponent_bits - 1) + 7 - exponent_bits  # its exponent is the bias
+    a, b, c = (np.zeros((8, n, 64), np.uint32) for n in (2, 2, 16))
+    a[:, 0, :32] = np.arange(256).reshape(8, 32)
+    b[:, 0, :32] = one
+    got = multiply_add(ins, a, b, c).view(np.float32)
+    for code in range(256):
+        sign, exponent = code >> 7, code >> (7 - exponent_bits) & ((1 << exponent_bits) - 1)
+        fraction = (code % (1 << 7 - exponent_bits)) / (1 << 7 - exponent_bits)
+        wanted = np.ldexp(fraction + (exponent > 0), max(exponent, 1) - (1 << exponent_bits - 1))
+        lane, offset = result_place(ins, 0, code % 32, 0)
+        found = got[code // 32, offset // 32, lane]
+        assert np.isnan(found) if code == 0x80 else found == (-wanted if sign else wanted), code
 
 
-@pytest.mark.parametrize("ins", MULTI_BLOCK)
-def test_broadcast_replaces_lanes_of_a(ins: MatrixInstruction) -> None:
-    a, b, c = operands(ins, seed=4)
-    packed_a = pack_operand(ins, a, ins.left)
-    rest = pack_operand(ins, b, ins.right), pack_result(ins, c)
-    for cbsz in range(1, ins.blocks.bit_length()):
-        group = ins.blocks >> cbsz  # blocks that hold the lanes which are broadcast
-        for abid in range(1 << cbsz):
-            source = [block % group + group * abid for block in range(ins.blocks)]
-            got = multiply_add(ins, packed_a, *rest, cbsz=cbsz, abid=abid)
-            np.testing.assert_array_equal(got, pack_result(ins, product(a[:, source], b, c)))
-
-
-@pytest.mark.parametrize("ins", SINGLE_LANE_GROUP)
-@pytest.mark.parametrize("blgp", range(1, 8))
-def test_pattern_moves_lanes_of_b(ins: MatrixInstruction, blgp: int) -> None:
-    a, b, c = operands(ins, seed=5)
-    packed_b = pack_operand(ins, b, ins.right)
-    quarters = {
-        1: (0, 1, 0, 1), 2: (2, 3, 2, 3), 3: (1, 2, 3, 0),
-        4: (0,) * 4, 5: (1,) * 4, 6: (2,) * 4, 7: (3,) * 4,
-    }[blgp]  # fmt: skip
-    moved = np.concatenate([packed_b[:, :, 16 * q : 16 * q + 16] for q in quarters], axis=2)
-    packed_a, packed_c = pack_operand(ins, a, ins.left), pack_result(ins, c)
-    np.testing.assert_array_equal(
-        multiply_add(ins, packed_a, packed_b, packed_c, blgp=blgp),
-        multiply_add(ins, packed_a, moved, packed_c),
-    )
-
-
-@pytest.mark.parametrize("blgp", range(8))
-def test_the_pattern_negates_for_f64(blgp: int) -> None:
-    ins = matrix_instruction("gfx90a", "v_mfma_f64_16x16x4f64")
-    a, b, c = operands(ins, seed=6)
-    got = multiply_add(
-        ins,
-        pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right), pack_result(ins, c),
-        cbsz=3, abid=9, blgp=blgp,
-    )  # fmt: skip
-    signs = [-1.0 if blgp >> bit & 1 else 1.0 for bit in range(3)]
-    wanted = product(a * signs[0], b * signs[1], c * signs[2])
-    np.testing.assert_array_equal(
-        got.astype(np.uint32), pack_result(ins, np.where(wanted == 0, 0.0, wanted))
-    )
-
-
-def test_what_is_not_defined_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedMatrixOperation, match=r"v_mfma_f32_16x16x8_xf32.*gfx90a"):
-        matrix_instruction("gfx90a", "v_mfma_f32_16x16x8_xf32")
-    with pytest.raises(UnsupportedMatrixOperation, match="v_smfmac"):
-        matrix_instruction("gfx942", "v_smfmac_f32_16x16x32_f16")
-    one_block = matrix_instruction("gfx942", "v_mfma_f32_32x32x8_f16")
-    registers = tuple(np.zeros((1, n, 64), np.uint32) for n in (2, 2, 16))
-    with pytest.raises(UnsupportedMatrixOperation, match="cbsz:1 with 1 blocks"):
-        multiply_add(one_block, *registers, cbsz=1)
-    two_blocks = matrix_instruction("gfx942", "v_mfma_f32_32x32x4_2b_f16")
-    registers = tuple(np.zeros((1, n, 64), np.uint32) for n in (2, 2, 32))
-    with pytest.raises(UnsupportedMatrixOperation, match="abid:2 with cbsz:1"):
-        multiply_add(two_blocks, *registers, cbsz=1, abid=2)
-    with pytest.raises(UnsupportedMatrixOperation, match="blgp:8"):
-        multiply_add(two_blocks, *registers, blgp=8)
+@pytest.mark.parametrize(
+    ("mnemonic", "modifiers", "words"),
+    [
+        ("v_mfma_f32_32x32x4_2b_f16", " cbsz:1", "modifier cbsz"),
+        ("v_mfma_f32_32x32x4_2b_f16", " blgp:1", "modifier blgp"),
+        ("v_smfmac_f32_16x16x32_f16", "", "unknown opcode v_smfmac_f32_16x16x32_f16"),
+    ],
+)
+def test_what_is_not_modelled_is_refused_by_name(mnemonic: str, modifiers: str, words: str) -> None:
+    text = f"{mnemonic} a[0:31], v[0:1], v[8:9], v[16:47]{modifiers}"
+    with pytest.raises(Unsupported, match=words):
+        decode_matrix(parse_instruction(text), "gfx942", ConstantPool(), CodeRow())
 
 
 @pytest.mark.parametrize("arch", sorted(MATRIX_INSTRUCTIONS))

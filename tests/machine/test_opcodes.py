@@ -2,7 +2,7 @@
 
 The pseudocode is that of tinygrad 0.14.0 (`tinygrad/runtime/autogen/amd/cdna`), which
 took it from AMD's ISA guides. Where the interpreter is right to differ, `EXPLAINED` says
-why; docs/execution.md lists the same.
+why; docs/tables/opcodes-and-guides.csv lists the same.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ APPROXIMATE = {
 def _corrections() -> dict[str, str]:
     """Texts in the place of the table's where that is not what hardware does.
 
-    docs/execution.md gives the reason for each.
+    docs/tables/opcodes-and-guides.csv gives the reason for each.
     """
     found: dict[str, str] = {}
     for kind, power, bias, one_below in (

@@ -28,11 +28,12 @@ from verilocc_bench.model.language_model import Ask, Completion, Finish, Literal
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
+from verilocc_bench.settings.prompt_formats import PROMPT_FORMATS
 from verilocc_bench.verification import Verifier
 
 ROWS = load_rows("mini").rows
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:6]
-NAMES = ("whole", "window")
+NAMES = PROMPT_FORMATS
 FREE = LanguageModelSettings()
 CONSTRAINED = LanguageModelSettings(decoding=Decoding.CONSTRAINED)
 GUIDED = LanguageModelSettings(decoding=Decoding.GUIDED)

@@ -29,8 +29,13 @@ ROOMS = {
     "analysis, the bounds": ("verilocc_bench/analysis/lower_bounds/*.py",),
     "verification, the fast check": ("verilocc_bench/verification/*.py",),
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
-    "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
+    "verification, the value walk": ("verilocc_bench/verification/value_walk/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
+    "allocators/exact/minimizing": ("verilocc_bench/allocators/exact/minimizing.py",),
+    "backends/amdgpu, the gate": (
+        "verilocc_bench/backends/amdgpu/mir_gate.py",
+        "verilocc_bench/backends/amdgpu/printed_body.py",
+    ),
     "backends/amdgpu, what is refused": (
         "verilocc_bench/backends/amdgpu/operand_checks.py",
         "verilocc_bench/backends/amdgpu/refusals.py",
@@ -39,6 +44,11 @@ ROOMS = {
     "backends/amdgpu/recovery, the analyses": tuple(
         f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
         for name in ("execution_mask", "flow", "inactive_lanes", "webs")
+    ),
+    "backends/amdgpu/recovery/gates": ("verilocc_bench/backends/amdgpu/recovery/gates.py",),
+    "backends/nvidia, the gate": (
+        "verilocc_bench/backends/nvidia/life_range_gate.py",
+        "verilocc_bench/backends/nvidia/text_gate.py",
     ),
     "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
     "backends/nvidia/normalize": ("verilocc_bench/backends/nvidia/normalize.py",),
@@ -49,6 +59,8 @@ ROOMS = {
     "leaderboard/judging": ("leaderboard/judging.py",),
 }
 TESTS = (
+    "tests/allocators/test_exact.py",
+    "tests/allocators/test_minimizing.py",
     "tests/analysis",
     "tests/verification",
     "tests/backends",

@@ -54,7 +54,7 @@ LEFT_OUT = re.compile(
             # Kernels of the embedded dataset, and of LLVM's own tests.
             r"-[0-9a-f]{16}\]$",
             r"test_against_llvm\.py",
-            r"test_execution\.py",
+            r"test_value_walk\.py",
             r"test_llvm_kernels\.py",
             # Other processes, and other code.
             r"test_llvm_is_content",
@@ -68,6 +68,7 @@ LEFT_OUT = re.compile(
 ONLY_OF = {
     r"test_lower_bounds|test_bound_json|test_bounds_": "lower_bounds",
     r"beyond_analysis|beyond_the_limit|long_chains": r"conditions|conditional",
+    r"allocators/test_(exact|minimizing)": "exact",
     r"evaluation/test_(comparison|ledger|storing)": r"evaluation",
     r"test_histories_agree|no_definition_is_left_out": r"value_tracker|explain",
 }

@@ -1,7 +1,8 @@
 """Mutants of functions, as mutmut makes them, and how one takes the place of its function.
 
 mutmut leaves out functions that have a decorator; here those of `PLAIN` are mutated too. What
-stands outside functions (constants, patterns, defaults of records) is not mutated.
+stands outside functions (constants, patterns, defaults of records) is not mutated. Nor is
+`strict=True` of a zip: it only says that the sequences have one length.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import libcst as cst
 from mutmut.mutation.file_mutation import create_mutations, deep_replace, group_by_top_level_node
 
 PLAIN = ("cached_property", "property", "cache")
+_BESIDE_STRICT = re.compile(r"\s+|\bstrict=(True|False|None),?")
 _DECORATOR = re.compile(rf"^( *)@(?:{'|'.join(PLAIN)})$", re.MULTILINE)
 
 
@@ -91,7 +93,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
             mutated = deep_replace(function, mutation.original_node, mutation.mutated_node)
             assert isinstance(mutated, cst.FunctionDef)
             after = module.code_for_node(mutated)
-            if after == before or (owner, after) in seen:
+            if after == before or (owner, after) in seen or _is_less_strict(before, after):
                 continue
             seen.add((owner, after))
             qualified = f"{owner}.{function.name.value}" if owner else function.name.value
@@ -100,6 +102,13 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
             if (number := wordings[f"{qualified} {change}"]) > 1:
                 change += f" (number {number})"
             yield Mutant(name, qualified, change, after)
+
+
+def _is_less_strict(before: str, after: str) -> bool:
+    """True if a mutant differs by a `strict=True` that is lost."""
+    return after.count("strict=True") < before.count("strict=True") and (
+        _BESIDE_STRICT.sub("", before) == _BESIDE_STRICT.sub("", after)
+    )
 
 
 def _owner(module: cst.Module, function: cst.FunctionDef) -> str:

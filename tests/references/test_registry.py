@@ -63,13 +63,40 @@ def test_mini_rows_take_what_their_machine_code_takes(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: r.id)
-@pytest.mark.parametrize("tiles", [1, 2])
-def test_launches_keep_what_the_compiler_was_promised(row: Row, tiles: int) -> None:
-    check_promises(row.kernel, json.loads(row.params), tiles)
+@pytest.mark.parametrize(("tiles", "sampled"), [(1, False), (2, False), (2, True)])
+def test_launches_keep_what_the_compiler_was_promised(row: Row, tiles: int, sampled: bool) -> None:
+    check_promises(row.kernel, json.loads(row.params), tiles, sampled=sampled)
 
 
-def check_promises(kernel: str, parameters: dict[str, object], tiles: int) -> Launch:
-    launch = launch_for(kernel, parameters, tiles=tiles)
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.id)
+def test_sizes_and_strides_of_a_launch_differ(row: Row) -> None:
+    """An answer that takes one for the other is wrong."""
+    launch = launch_for(row.kernel, json.loads(row.params), sampled=True)
+    numbers = {a.name: a.value for a in launch.arguments if isinstance(a, Scalar) and a.value}
+    if numbers.get("seq_q") == numbers.get("seq_k"):  # whole tiles of both, by chance as many
+        numbers.pop("seq_k", None)
+    assert len(set(numbers.values())) == len(numbers), numbers
+
+
+def test_a_sample_of_tiles_comes_from_three_bands() -> None:
+    for row in (row for row in ROWS if row.family == "gemm" and "group_m" in row.params):
+        parameters = json.loads(row.params)
+        whole, sample = (launch_for(row.kernel, parameters, sampled=s) for s in (False, True))
+        height, block_m = parameters["group_m"], parameters["block_m"]
+        assert whole.groups is None
+        assert sample.groups is not None
+        assert len(sample.groups) <= np.prod(whole.grid)
+        assert set(sample.groups) < set(np.ndindex(sample.grid))
+        (c,) = sample.expectations
+        rows = np.flatnonzero(c.written.reshape(-1, *c.written.shape[-2:]).any((0, 2))) // block_m
+        bands = {int(row) // height for row in rows}
+        assert bands == {0, 1, 2} if height > 1 else len(bands) > 2
+
+
+def check_promises(
+    kernel: str, parameters: dict[str, object], tiles: int, *, sampled: bool = False
+) -> Launch:
+    launch = launch_for(kernel, parameters, tiles=tiles, sampled=sampled)
     specified = {
         a.name: a
         for a in KERNELS[kernel].arguments

@@ -17,9 +17,9 @@ from verilocc_bench.analysis.lower_bounds import LowerBound, lower_bound, proves
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.ir import Assignment, PhysicalRegister, parse_function
 from verilocc_bench.selftest import bound_law
-from verilocc_bench.selftest.answers import random_answer
 from verilocc_bench.selftest.bound_law import Bounds, breaches
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
+from verilocc_bench.selftest.case_answers import random_answer
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.verification import FastVerifier
 

@@ -15,11 +15,11 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import AnswerLike, Edits, edit_function
 from verilocc_bench.edits.findings import FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, Function, parse_function, print_function
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome, Disagreement
+from verilocc_bench.selftest.campaign_table import document, render
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import shrink
-from verilocc_bench.selftest.table import document, render
 from verilocc_bench.verification import FastVerifier
 from verilocc_bench.verification import judges as judges_module
 from verilocc_bench.verification import verifier as verifier_module
@@ -191,7 +191,7 @@ def test_the_outcome_follows_from_the_seed() -> None:
 
 def test_a_fast_check_without_early_clobbers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judges_module, "FastVerifier", NoEarlyClobbers)
-    kind = "fast accepts what executor rejects"
+    kind = "fast accepts what value-walk rejects"
     found = found_by(8, kind)
     function = found.case.function
     assert function.instruction_count <= 4
@@ -203,7 +203,7 @@ def test_a_fast_check_without_early_clobbers_is_found(monkeypatch: pytest.Monkey
 
 def test_a_fast_check_without_fixed_registers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judges_module, "FastVerifier", NoFixedRegisters)
-    function = found_by(3, "fast accepts what executor rejects").case.function
+    function = found_by(3, "fast accepts what value-walk rejects").case.function
     assert function.instruction_count <= 3
     named = [o.location for _, _, i in function.instructions() for o in i.definitions + i.uses]
     assert function.masks() or any(
@@ -214,12 +214,12 @@ def test_a_fast_check_without_fixed_registers_is_found(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("module", "name", "judge", "kind"),
     [
-        (judges_module, "FastVerifier", NoDestruction, "fast accepts what executor rejects"),
+        (judges_module, "FastVerifier", NoDestruction, "fast accepts what value-walk rejects"),
         (
             verifier_module,
             "SymbolicChecker",
             NoDestructionEither,
-            "independent accepts what executor rejects",
+            "independent accepts what value-walk rejects",
         ),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_fast_check_without_guards_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_checker_without_meets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifier_module, "SymbolicChecker", NoMeets)
-    found = found_by(5, "independent accepts what executor rejects")
+    found = found_by(5, "independent accepts what value-walk rejects")
     function = found.case.function
     assert function.instruction_count <= 5
     assert any(len(block.successors) > 1 for block in function.blocks)
@@ -251,7 +251,7 @@ def test_a_checker_without_meets_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_checker_without_edits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifier_module, "SymbolicChecker", NoEdits)
-    found = found_by(6, "independent accepts what executor rejects")
+    found = found_by(6, "independent accepts what value-walk rejects")
     assert found.case.edits is not None
     assert len(found.case.edits.insertions) == 1
     assert found.case.function.instruction_count <= 3

@@ -11,7 +11,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import edit_function, edits_to_json, parse_edits
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import VirtualLanes, parse_function, print_function
-from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.selftest.case_answers import random_answer
 from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with

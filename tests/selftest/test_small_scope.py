@@ -33,10 +33,10 @@ from verilocc_bench.ir import (
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.renumber import renumber
 from verilocc_bench.selftest.small_scope import FAMILIES, Enumeration, EnumerationState
-from verilocc_bench.selftest.small_scope import judging as judging_module
+from verilocc_bench.selftest.small_scope import small_scope_judging as judging_module
 from verilocc_bench.selftest.small_scope.grammar import Family, Grammar, RegisterKind
-from verilocc_bench.selftest.small_scope.judging import NOT_SHOWN, FunctionJudge
-from verilocc_bench.verification.executor import Executor
+from verilocc_bench.selftest.small_scope.small_scope_judging import NOT_SHOWN, FunctionJudge
+from verilocc_bench.verification.value_walk import ValueWalk
 
 pytestmark = pytest.mark.slow
 
@@ -257,8 +257,8 @@ def test_a_careless_oracle_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "~0" in found(LANES, "oracle accepts what smt rejects")
 
 
-def test_an_executor_that_shows_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Executor, "run", lambda *_: None)
+def test_a_value_walk_that_shows_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ValueWalk, "run", lambda *_: None)
     assert found(LANES, NOT_SHOWN)
 
 

@@ -16,7 +16,7 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.training.renaming import rename, renamed
 from verilocc_bench.verification import FastVerifier, IndependentVerifier
-from verilocc_bench.views.rows import problem_of
+from verilocc_bench.views.view_rows import problem_of
 
 ROWS = load_rows("mini").rows
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from tests.executor import Executor
 from tests.generated import random_function
 from tests.sampling import some_of
+from tests.value_walk import ValueWalk
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import PhysicalRegister, parse_function, print_function
 from verilocc_bench.selftest.oracle import Oracle
@@ -58,8 +58,8 @@ def test_verdicts_agree_with_a_walk_over_paths(start: int, guarded: bool) -> Non
             assert verdict.valid == expected, f"seed {seed}\n{print_function(function)}\n{answer}"
             assert {finding.kind for finding in verdict.findings} <= COLLISIONS
             valid += expected
-            executor = Executor(function, {n: (b.file, b.index) for n, b in bases.items()})
-            differs = any(executor.finds_a_difference(path, 60) for path in range(4))
+            walk = ValueWalk(function, {n: (b.file, b.index) for n, b in bases.items()})
+            differs = any(walk.finds_a_difference(path, 60) for path in range(4))
             assert not (differs and verdict.valid), f"seed {seed}\n{print_function(function)}"
             witnessed += differs
     assert CHUNK / 2 < valid < 5.5 * CHUNK  # both verdicts are put to the test

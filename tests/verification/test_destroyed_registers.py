@@ -14,8 +14,8 @@ from verilocc_bench.analysis.lower_bounds import (
 from verilocc_bench.edits import Answer, parse_edits
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import parse_function
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.verification import FastVerifier
 from verilocc_bench.verification.verifier import IndependentVerifier

@@ -10,7 +10,7 @@ import pytest
 
 from tests.generated import random_function
 from tests.mutation import mutate
-from tests.sampling import one_of_each_kernel
+from tests.sampling import few_rows
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.dataset import Row, load_rows
@@ -25,7 +25,7 @@ registers v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi
 class V 1 v
 class V2 2 v/2
 """
-ROWS = one_of_each_kernel(load_rows("mini").rows)
+ROWS = few_rows(load_rows("mini").rows)
 
 
 def problem(body: str) -> AllocationProblem:

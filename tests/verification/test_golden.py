@@ -19,9 +19,9 @@ from verilocc_bench.edits import edit_function, parse_edits
 from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verification import FastVerifier
-from verilocc_bench.verification.executor import Executor
 from verilocc_bench.verification.smt import SMTVerifier
 from verilocc_bench.verification.symbolic import SymbolicChecker
+from verilocc_bench.verification.value_walk import ValueWalk
 
 FILES = sorted(Path(__file__).with_name("golden").glob("*.txt"))
 RUNS = 12
@@ -62,10 +62,10 @@ def _run(problem: AllocationProblem, answer: dict[str, str], edits: Any) -> Iter
         if base is None:
             return
         bases[number] = base.file, base.index
-    executor = Executor(problem.function, problem.target, bases, edited)
+    walk = ValueWalk(problem.function, problem.target, bases, edited)
     for seed in range(RUNS):
         toward = seed % (len(problem.function.blocks) + 1) - 1
-        difference = executor.run(seed, 40, None if toward < 0 else toward)
+        difference = walk.run(seed, 40, None if toward < 0 else toward)
         if difference is not None:
             yield f"run {seed}: {difference}"
             yield f"  {json.dumps(difference.to_json())}"

@@ -17,9 +17,10 @@ from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.write_back import write_assignment
+from verilocc_bench.settings.judges import JUDGES
 from verilocc_bench.targets import get_target
 from verilocc_bench.verification import FindingKind, Verifier
-from verilocc_bench.verification.judges import JUDGES, Judges
+from verilocc_bench.verification.judges import Judges
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from verilocc_bench.edits.findings import OF_VALUES, Finding, FindingKind
 from verilocc_bench.ir import FixedUnits, print_function
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.verification import FastVerifier
-from verilocc_bench.verification.executor import Executor
 from verilocc_bench.verification.smt import SMTVerifier
+from verilocc_bench.verification.value_walk import ValueWalk
 from verilocc_bench.verification.verifier import IndependentVerifier
 
 PORTION = 10
@@ -89,8 +89,8 @@ def test_verdicts_are_those_of_a_walk_over_paths(kind: str, start: int) -> None:
             assert verdict.occupancy == problem.target.occupancy(used)
             if valid:
                 assert (other.registers_used, other.occupancy) == (used, verdict.occupancy)
-            executor = Executor(function, problem.target, bases, None)
-            shown = any(executor.run(path, 60) is not None for path in range(3))
+            walk = ValueWalk(function, problem.target, bases, None)
+            shown = any(walk.run(path, 60) is not None for path in range(3))
             assert not (shown and valid), story
 
 
@@ -104,8 +104,8 @@ def test_every_answer_that_is_wrong_in_a_few_steps_is_shown_by_a_run(kind: str) 
         kinds = {finding.kind for finding in FastVerifier(problem).verify(answer).findings}
         if kinds and FindingKind.TIED_MISMATCH not in kinds:
             wrong += 1
-            executor = Executor(function, problem.target, bases, None)
-            shown += any(executor.run(path, 60) is not None for path in range(40))
+            walk = ValueWalk(function, problem.target, bases, None)
+            shown += any(walk.run(path, 60) is not None for path in range(40))
     assert wrong > 10
     assert shown > 0.9 * wrong
 

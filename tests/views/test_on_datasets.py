@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("transformers")
@@ -20,17 +19,11 @@ from datasets.fingerprint import Hasher
 from tests.model.tiny_models import byte_level_tokenizer
 from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.errors import InputError
-from verilocc_bench.verification.fast import FastVerifier
 from verilocc_bench.views import (
     ExampleOutcome,
-    GraphView,
-    OpcodeVocabulary,
-    ProblemGraph,
     TokenizedOptions,
     TokenizedView,
-    answer_from_arrays,
     graph_of,
-    problem_of,
     row_from_mapping,
     tokenize_dataset,
 )
@@ -155,11 +148,6 @@ def test_fingerprints_are_of_what_decides_and_nothing_else(rows: list[Row]) -> N
     assert Hasher.hash(TokenizedView(words, view.options)) != before
     twin = pickle.loads(pickle.dumps(view))
     assert list(twin.examples(rows[:1])) == list(view.examples(rows[:1]))
-    graphs = GraphView(OpcodeVocabulary.build(rows[:2]))
-    before = Hasher.hash(graphs)
-    graphs(rows[0])
-    assert Hasher.hash(graphs) == before == Hasher.hash(pickle.loads(pickle.dumps(graphs)))
-    assert Hasher.hash(GraphView(OpcodeVocabulary.build(rows[2:]))) != before
 
 
 def test_what_is_no_split_or_lacks_a_column(table: datasets.Dataset) -> None:
@@ -172,23 +160,6 @@ def test_what_is_no_split_or_lacks_a_column(table: datasets.Dataset) -> None:
             tokenize_dataset(source, view)
     with pytest.raises(InputError, match="the column 'normalized' is missing"):
         list(view.examples([{"assignment": "{}"}]))
-
-
-def test_graphs_of_a_dataset(table: datasets.Dataset, rows: list[Row]) -> None:
-    view = GraphView(OpcodeVocabulary.build(rows))
-    how = {"remove_columns": table.column_names, "features": view.features()}
-    mapped = table.map(view, **how)
-    stream = table.to_iterable_dataset().map(view, **how)
-    for row, found, other in zip(rows, mapped, stream, strict=True):
-        graph = ProblemGraph.from_dict(found)
-        expected = graph_of(row, view.vocabulary)
-        for name, value in expected.to_dict().items():
-            assert np.array_equal(getattr(graph, name), value), name
-            assert np.array_equal(getattr(ProblemGraph.from_dict(other), name), value), name
-        assert (graph.label_file >= 0).all() == (row.label is not None)
-        if row.label is not None:
-            answer = answer_from_arrays(graph, graph.label_file, graph.label_base)
-            assert FastVerifier(problem_of(found | asdict(row))).verify(answer).valid
 
 
 def test_rows_of_mappings(table: datasets.Dataset, rows: list[Row]) -> None:

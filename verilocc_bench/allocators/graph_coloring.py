@@ -6,7 +6,7 @@ Holloway, "A Generalized Algorithm for Graph-Coloring Register Allocation"
 (PLDI 2004): a node surely finds a base if its neighbours, wherever they lie,
 block fewer bases than its class has. If no node is sure, the narrowest and
 shortest-lived one goes onto the stack first, so wide and long-lived registers
-are coloured early. There is no spilling: a node without a colour fails.
+are coloured early. It does not spill: a node without a colour fails.
 
 Simplification counts interference of whole virtual registers. Selection works
 lane by lane, like the other allocators. Cost: linear in the edges of the

@@ -16,14 +16,19 @@ from verilocc_bench.settings.allocator import AllocatorSettings
 
 
 class Assistance(StrEnum):
-    """The information that an allocator sees. Tables never mix results of different kinds."""
+    """The information that an allocator sees. Tables never mix results of different kinds.
+
+    `text`: the function's text alone. `intervals`: the program works out lists, first mentions
+    and loops of text intervals. `state`: the state of the registers.
+    """
 
     TEXT = "text"
+    INTERVALS = "intervals"
     STATE = "state"
 
 
 class FailureKind(StrEnum):
-    """The reasons why there is no answer to judge.
+    """The reasons why an answer to judge is missing.
 
     All kinds but `infrastructure` count against the allocator.
     `infrastructure` is a failure that the allocator did not cause, such as a
@@ -85,7 +90,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer, or the reason why there is none.
+    """An answer, or the reason why it is missing.
 
     `seconds` is the wall-clock time. `details` has further figures of this sample by name,
     such as `asks` or `prompt_tokens`. They are JSON values, and the same in every
@@ -120,7 +125,7 @@ class LabelUse(Enum):
 class PromptIdentity:
     """What identifies the prompts of a language model, for results.
 
-    `hash` is that of the code that makes the prompts. `few_shot` counts the
+    `hash` is a hash of the code that makes the prompts. `few_shot` counts the
     examples in a prompt, and `examples_from` names the split that they are from.
     """
 
@@ -131,7 +136,7 @@ class PromptIdentity:
     examples_from: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As `config.prompt` of results.json; without `examples_from` if there are none."""
+        """As `config.prompt` of results.json; without `examples_from` if it has no examples."""
         found = asdict(self)
         if self.examples_from is None:
             del found["examples_from"]
@@ -181,7 +186,7 @@ class Allocator(Protocol):
 
     @property
     def prompt(self) -> PromptIdentity | None:
-        """What identifies its prompts; None if it is no language model."""
+        """What identifies its prompts; None unless it is a language model."""
         ...
 
     @property
@@ -197,6 +202,11 @@ class Allocator(Protocol):
         """True if an answer depends, in its last digits, on what else is in its group."""
         ...
 
+    @property
+    def tracks(self) -> tuple[str, ...]:
+        """The tracks that it can answer; `evaluate` refuses another by its name."""
+        ...
+
     def check_ids(self, known: Callable[[], Container[str]]) -> None:
         """Raises InputError if it answers a function whose id `known()` does not have.
 
@@ -205,7 +215,7 @@ class Allocator(Protocol):
         ...
 
     def allocate(self, request: Request) -> Answer:
-        """An answer for the request's function. Raises AllocationFailed if there is none."""
+        """An answer for the request's function. Raises AllocationFailed without one."""
         ...
 
     def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:

@@ -67,7 +67,7 @@ class LabelReplay(SingleAllocator):
     label_use: ClassVar[LabelUse] = LabelUse.REPLAY
 
     def allocate(self, request: Request) -> Answer:
-        """The label. Raises AllocationFailed if the row has none of this source."""
+        """The label. Raises AllocationFailed if the row lacks one of this source."""
         if self.alternative is None:
             if request.label is not None:
                 return Answer(request.label)
@@ -85,7 +85,7 @@ def _live_range_splitting(problem: AllocationProblem) -> Assignment | Answer:
 
 
 def _constraint_programming(problem: AllocationProblem) -> Assignment:
-    from verilocc_bench.allocators.exact.allocator import constraint_programming
+    from verilocc_bench.allocators.exact.exact_allocator import constraint_programming
 
     return constraint_programming(problem)
 

@@ -69,7 +69,7 @@ class SearchAllocator(SingleAllocator):
         fallback, or `compiler`. An allocator that may use the label also gives
         `label_taken`: 1 if the answer is the label itself.
         """
-        from verilocc_bench.allocators.search.comparison import legal_assignment
+        from verilocc_bench.allocators.search.answer_comparison import legal_assignment
 
         problem, use = request.problem, self.label_use
         label = None
@@ -96,7 +96,7 @@ class SearchAllocator(SingleAllocator):
 
     def _compiled(self, request: Request, label: Assignment | None) -> CompiledAnswers | None:
         """How to compile answers, if that is asked for. They begin with a label that is valid."""
-        from verilocc_bench.allocators.search.comparison import is_valid_assignment
+        from verilocc_bench.allocators.search.answer_comparison import is_valid_assignment
         from verilocc_bench.allocators.search.compiled_answers import CompiledAnswers
 
         problem, code_cost = request.problem, request.code_cost
@@ -115,7 +115,7 @@ class SearchAllocator(SingleAllocator):
         compiled: CompiledAnswers | None,
     ) -> Found:
         """The result of the search; its source is `compiler` if it began with the label."""
-        from verilocc_bench.allocators.search.comparison import first_cost
+        from verilocc_bench.allocators.search.answer_comparison import first_cost
 
         if self.label_use is LabelUse.FIRST:
             begun = self._begun(problem, label, compiled)
@@ -147,7 +147,7 @@ class SearchAllocator(SingleAllocator):
         compiled: CompiledAnswers | None,
     ) -> Found | None:
         """The result of the search that begins with the label; None without a valid label."""
-        from verilocc_bench.allocators.search.comparison import is_valid_assignment
+        from verilocc_bench.allocators.search.answer_comparison import is_valid_assignment
 
         if label is None or not is_valid_assignment(problem, label):
             return None
@@ -157,7 +157,7 @@ class SearchAllocator(SingleAllocator):
         return self._cost(problem, answer_from_assignment(problem, found.assignment))
 
     def _cost(self, problem: AllocationProblem, answer: NamedAssignment) -> tuple[int, ...]:
-        from verilocc_bench.allocators.search.comparison import answer_cost
+        from verilocc_bench.allocators.search.answer_comparison import answer_cost
 
         return answer_cost(problem, answer, self.options.objective)
 

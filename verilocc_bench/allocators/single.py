@@ -35,6 +35,7 @@ class SingleAllocator(ABC):
     prompt: ClassVar[None] = None
     group_size: ClassVar[None] = None
     keeps_groups_whole: ClassVar[bool] = False
+    tracks: ClassVar[tuple[str, ...]] = ("assign", "split")
 
     @abstractmethod
     def allocate(self, request: Request) -> Answer:

@@ -3,7 +3,7 @@
 A spilled register has a *home*: spill slots, or a register of another file.
 Every instruction that reads it reads a temporary register instead, which is
 filled just before. Every instruction that writes it writes a temporary, which is
-stored just after. The method is that of Chaitin et al., "Register Allocation via
+stored just after. The method follows Chaitin et al., "Register Allocation via
 Coloring" (Computer Languages 1981), with a temporary for each instruction.
 """
 
@@ -50,7 +50,7 @@ class Home:
 class SpilledFunction:
     """The function with spill code, ready for allocation, and the edits that make it.
 
-    Its virtual registers are those of the original, then the new ones of the edits.
+    Its virtual registers are the original's, then the new ones of the edits.
     """
 
     function: Function

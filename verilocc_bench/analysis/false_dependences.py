@@ -78,15 +78,12 @@ class _Collector:
         for block, instructions in enumerate(self.blocks):
             for later in range(len(instructions)):
                 if self.writes[block][later]:
-                    yield from self._inside(block, later)
+                    before = self.before[block][later]
+                    for earlier in range(later - 1, max(later - 1 - WINDOW, -1), -1):
+                        if not before >> earlier & 1:
+                            yield from self._pairs(block, earlier, block, later, later - earlier)
                     for predecessor in predecessors[block]:
                         yield from self._across(predecessor, block, later)
-
-    def _inside(self, block: int, later: int) -> Iterator[FalseDependence]:
-        before = self.before[block][later]
-        for earlier in range(later - 1, max(later - 1 - WINDOW, -1), -1):
-            if not before >> earlier & 1:
-                yield from self._pairs(block, earlier, block, later, later - earlier)
 
     def _across(self, predecessor: int, block: int, later: int) -> Iterator[FalseDependence]:
         needs = self.needs[predecessor]

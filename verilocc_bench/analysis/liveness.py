@@ -246,7 +246,7 @@ class _Walker:
         reached: ConditionalLanes,
         unreached: ConditionalLanes,
     ) -> tuple[int, int]:
-        """The lanes live at a point, and those of them that surely hold values together."""
+        """The lanes live at a point, and the ones that surely hold values together."""
         held = defined | self.flow.conditions.meeting(live, reached)
         return held, held & self._together(defined, live, unreached)
 

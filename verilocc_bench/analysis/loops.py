@@ -16,7 +16,7 @@ from verilocc_bench.analysis.block_order import reverse_postorders
 def loop_depths(successors: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The number of natural loops around each block; 0 for a block that cannot be reached.
 
-    `successors[block]` are those of a block; block 0 is the entry.
+    `successors[block]` are the successors of a block; block 0 is the entry.
     """
     order = reverse_postorders(successors)[0]
     position = {block: index for index, block in enumerate(order)}

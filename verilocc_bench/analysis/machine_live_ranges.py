@@ -6,7 +6,7 @@ The stricter view keeps such lanes apart. It is a problem like any other, with t
 function and more conflicts, so every allocator can work on it. An answer to it is also
 an answer to the original problem.
 
-The record of what is to be kept apart is neutral. Back ends make it from compiled
+The record of lanes to keep apart names no vendor. Back ends make it from compiled
 code.
 
 Cost: linear in what is added.
@@ -43,7 +43,7 @@ class MachineLiveRanges:
 
 
 class MachineProblem(AllocationProblem):
-    """A problem with the live ranges of the machine in place of those of the text.
+    """A problem with the live ranges of the machine in place of the text's.
 
     It has the function and the id of `problem`. Its `liveness` has a further point for
     each pair of `ranges.apart`, after all others, at which the first lane of the pair

@@ -27,7 +27,7 @@ from verilocc_bench.verification import Verifier
 class CodeAllocator:
     """Asks one allocator about kernels, one at a time, from any thread.
 
-    `settings` are those of the allocator's kind, by their names on the command line. The
+    `settings` are the settings of the allocator's kind, by their names on the command line. The
     answers go into code that runs: a built-in allocator keeps to machine live ranges, and
     a search has the objective `machine-code`, unless settings say something else. Raises
     InputError for an unknown model or setting.

@@ -46,7 +46,7 @@ def evaluate(
     function `(problem, seed) -> {"%0": "v0", …}`, an object with
     `allocate(request)`, or a list of these. `samples` answers are asked for each
     function, and `k` are the k of pass@k. `limit` is the most functions of one
-    architecture and family. `settings` are those of the model's kind, by their
+    architecture and family. `settings` are the settings of the model's kind, by their
     names on the command line (`decoding="guided"`, `temperature=0.7`).
 
     Samples are kept in `output_path` as soon as they are judged, and a run that

@@ -34,8 +34,8 @@ def allocator_of(model: AnyModel, settings: AllocatorSettings, jobs: int = 1) ->
     """The allocator of a model, with settings of its kind.
 
     A function or class of a module counts as `python:MODULE:ATTRIBUTE`, so that its
-    revision is a hash of the module's sources. Raises InputError if there is no such
-    model, or if it is nothing that can be asked.
+    revision is a hash of the module's sources. Raises InputError for an unknown
+    model, and for one that cannot be asked.
     """
     name = model_name(model)
     if can_be_imported(model):
@@ -82,7 +82,7 @@ def settings_of(model: AnyModel, settings: Mapping[str, Any]) -> AllocatorSettin
 
 
 def _revision(model: object) -> str:
-    """A hash of the model's source text, or of its code where there is no text."""
+    """A hash of the model's source text, or of its code without a text."""
     named = model if hasattr(model, "__qualname__") else type(model)
     try:
         text = inspect.getsource(named)  # type: ignore[arg-type]

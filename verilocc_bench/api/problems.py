@@ -29,7 +29,7 @@ LABEL_OF_CODE = "the compiler"
 
 NORMALIZED_START = "verilocc-bench "
 SHORTEST_PREFIX = 4
-"""Of an id at least so many characters name it, where they begin no other."""
+"""The fewest characters of an id that name it, where they begin no other."""
 
 TRACKS = ("assign", "split")
 
@@ -75,7 +75,7 @@ class Problem(AllocationProblem):
 
     @property
     def label(self) -> NamedAssignment | None:
-        """The compiler's own assignment; None if there is none, see `label_absence`.
+        """The compiler's own assignment, or None, see `label_absence`.
 
         For machine IR or LLVM IR of one's own it is read off llc's output, once.
         """
@@ -126,7 +126,7 @@ class Problem(AllocationProblem):
     def kernel(self) -> Kernel[Any]:
         """The compiled code: of the file, or of the dataset's raw config.
 
-        Raises InputError if there is none, or if it is another function's.
+        Raises InputError without one, or if it is another function's.
         """
         if self._kernel is None:
             if self.place is None:
@@ -169,7 +169,9 @@ def load_problems(
     archs, families = names(arch), names(family)
     for name in archs or ():
         get_target(name)
-    rows = load_rows(place.name, split=split, track=track, revision=revision).rows
+    rows = load_rows(
+        place.name, split=split, track=track, revision=revision, check_texts=False
+    ).rows
     chosen = [
         row
         for row in rows
@@ -259,6 +261,7 @@ def names(chosen: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _of_row(row: Row, place: DatasetPlace) -> Problem:
+    check_row(vars(row), place.name)
     return Problem(
         parse_function(row.normalized, f"row {row.id}"),
         row.normalized,
@@ -277,7 +280,11 @@ def _by_id(identifier: str, place: DatasetPlace) -> Problem:
     for track in TRACKS:
         try:
             rows = load_rows(
-                place.name, split=place.split, track=track, revision=place.revision
+                place.name,
+                split=place.split,
+                track=track,
+                revision=place.revision,
+                check_texts=False,
             ).rows
         except InputError:
             if track == TRACKS[0]:

@@ -103,7 +103,7 @@ class Results:
         return self.documents[0]
 
     def __getitem__(self, model: str) -> Results:
-        """The run of one model. Raises InputError if there is none."""
+        """The run of one model. Raises InputError for another model."""
         if model not in self.models:
             raise InputError(f"there is no run of {model!r}, only of {', '.join(self.models)}")
         place = self.models.index(model)
@@ -170,7 +170,7 @@ class Results:
 def load_results(path: str | Path) -> Results:
     """The results in a folder that `evaluate` or `Results.save` wrote, of one run or several.
 
-    Raises InputError if there are none, or if a file is damaged.
+    Raises InputError without results, or if a file is damaged.
     """
     path = Path(path)
     found = (

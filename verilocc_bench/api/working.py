@@ -29,20 +29,12 @@ from verilocc_bench.evaluation import PreparedProblem, settled_samples
 from verilocc_bench.files import write_output
 from verilocc_bench.report.drawing import checked_format, drawing_of
 from verilocc_bench.report.occupation import occupation_of
+from verilocc_bench.settings.judges import ALL, JUDGES, JUDGES_OF_EDITS, judge_named
 from verilocc_bench.verification import FastVerifier, Verdict, Verifier
-from verilocc_bench.verification.judges import (
-    EXECUTOR,
-    INDEPENDENT,
-    JUDGES,
-    Effort,
-    Judges,
-    Opinion,
-)
+from verilocc_bench.verification.judges import Effort, Judges, Opinion
 
 FINDINGS = 1_000
 """A verdict describes its first findings, at most this many, and counts the others."""
-
-ALL = "all"
 
 AnyProblem = AllocationProblem | str | Path
 """A problem, or what `load_problem` takes: an id of the dataset `mini`, or a file."""
@@ -78,9 +70,10 @@ def opinion(problem: AnyProblem, answer: AnyAnswer, judge: str = ALL) -> Opinion
     """
     problem = problem_of(problem)
     resolved = answer_of(problem, answer)
+    judge = judge_named(judge)
     if judge != ALL and judge not in JUDGES:
         raise InputError(f"unknown judge {judge!r}; known are {', '.join(JUDGES)}, {ALL}")
-    every = (INDEPENDENT, EXECUTOR) if resolved.has_edits else JUDGES
+    every = JUDGES_OF_EDITS if resolved.has_edits else JUDGES
     judges = every if judge == ALL else (judge,)
     return Judges(problem, judges, Effort(findings=FINDINGS)).ask(resolved)
 
@@ -91,7 +84,7 @@ def allocate(
     """The answer of an allocator, which nobody has judged: `verify` does.
 
     `model` is a value of `--model`, a function `(problem, seed) -> {"%0": "v0",
-    …}`, or an object with `allocate(request)`. `settings` are those of its kind,
+    …}`, or an object with `allocate(request)`. `settings` are the settings of its kind,
     by their names on the command line (`decoding="guided"`,
     `search_seconds=5`). Raises AllocationFailed if it has no answer, and
     InputError for a model or a setting that there is not.
@@ -140,7 +133,7 @@ def bound(problem: AnyProblem, *, solver: bool = True) -> LowerBound:
 def check_bound(problem: AllocationProblem, found: LowerBound) -> None:
     """Checks a bound's proof, and looks for answers that contradict it.
 
-    Looks at the compilers' answers, and at those of the fast allocators. Raises
+    Looks at the answers of the compilers and of the fast allocators. Raises
     ContradictionError if a valid one uses fewer registers, and InputError if the
     proof does not hold.
     """
@@ -204,8 +197,8 @@ def show(
 ) -> Picture:
     """Draws which register holds what, and writes it to `output` if there is one.
 
-    Without an answer it draws the compiler's own, or linear scan's if there is no
-    valid one. The suffix of `output` says the format: .png, .svg, .pdf, or .html for
+    Without an answer it draws the compiler's own, or linear scan's if that is
+    missing or wrong. The suffix of `output` says the format: .png, .svg, .pdf, or .html for
     a page to look around in. A wrong answer is drawn with its collisions marked.
     Raises InputError for an answer with edits, and MissingExtraError without matplotlib.
     """

@@ -114,7 +114,7 @@ class Backend(Protocol[Code]):
     def compiler_answer(self, kernel: Kernel[Code]) -> tuple[NamedAssignment, str]:
         """The compiler's own assignment of a kernel, and its source.
 
-        Raises InputError with the reason if there is none.
+        Raises InputError with the reason if it is unknown.
         """
         ...
 

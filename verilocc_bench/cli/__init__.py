@@ -89,7 +89,7 @@ def _give_up_output() -> None:
 
 
 def _separated(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with `--` before those of llc."""
+    """The arguments, with `--` before llc's."""
     if arguments[:1] != ["llc"]:
         return list(arguments)
     from verilocc_bench.cli.compiler_arguments import with_separator

@@ -23,7 +23,7 @@ from verilocc_bench.settings.language_model import LanguageModelSettings
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the answer; the status is 1 if there is none, or a wrong one."""
+    """Writes the answer; the status is 1 without one, or with a wrong one."""
     problem = load_instance(options)
     kind = settings_kind(options.model)
     check_flags(options, [options.model], [kind])

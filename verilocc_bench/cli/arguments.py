@@ -33,6 +33,7 @@ from verilocc_bench.cli.run_arguments import add_run_options, add_tiles_option
 from verilocc_bench.cli.selftest_arguments import add_selftest_options
 from verilocc_bench.cli.train_arguments import add_train_options
 from verilocc_bench.settings.command_line import add_settings
+from verilocc_bench.settings.judges import ALL, JUDGES, MACHINE_CODE, judge_named
 
 
 def add_commands(commands: Any) -> None:
@@ -148,8 +149,9 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
     parser.add_argument(
         "--judge",
-        choices=("fast", "independent", "smt", "executor", "execution", "all"),
-        help="ask this judge, or all of them but `execution`, which runs the machine code of a "
+        type=judge_named,
+        choices=(*JUDGES, MACHINE_CODE, ALL),
+        help="ask this judge, or all of them but `machine-code`, which runs the machine code of a "
         "dataset's row; by default the fast check, with edits the independent checker",
     )
     add_tiles_option(parser)

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM interrupts the body: workers are ended, and what is done is kept."""
+    """SIGTERM interrupts the body: workers end, and finished rows stay."""
 
     def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt

@@ -26,12 +26,9 @@ from verilocc_bench.evaluation.asking import sample_seed
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.records import Judged
 from verilocc_bench.model.language_model import Ask, Completion, Finish
-from verilocc_bench.model.prompts import (
-    DEFAULT_PROMPT_FORMAT,
-    PromptFormat,
-    get_prompt_format,
-)
+from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
 from verilocc_bench.settings.language_model import LanguageModelSettings
+from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 from verilocc_bench.verification import Verifier
 
 try:
@@ -79,7 +76,7 @@ def register_allocation(  # noqa: PLR0917  Inspect hands parameters over by name
     samples: int = 1,
     k: int | Sequence[int] = 1,
     seed: int = 0,
-    prompt_format: str = "whole",
+    prompt_format: str = DEFAULT_PROMPT_FORMAT,
     maximum_tokens: int | None = None,
 ) -> Task:
     """Functions of the assign track, each asked about `samples` times.

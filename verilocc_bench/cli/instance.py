@@ -23,7 +23,7 @@ def load_instance(
 ) -> Problem:
     """The problem that the options name, with its remarks on standard error.
 
-    Raises InputError if there is none. `check` is called with the back end before any code is read.
+    Raises InputError without one. `check` is called with the back end before any code is read.
     """
     place = DatasetPlace(options.dataset, options.split, options.revision)
     problem = read_problem(options.instance, place, read_options(options), check)

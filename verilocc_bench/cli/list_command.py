@@ -31,13 +31,11 @@ _FORMS = {
 def _models() -> list[dict[str, Any]]:
     from importlib.metadata import entry_points
 
-    from verilocc_bench.allocators import BUILT_IN
-    from verilocc_bench.evaluation.models import PLUG_IN_GROUP
+    from verilocc_bench.evaluation.models import OWN, PLUG_IN_GROUP
     from verilocc_bench.model.shipped import SHIPPED
 
     rows = [
-        {"model": name, "description": allocator.description}
-        for name, allocator in BUILT_IN.items()
+        {"model": name, "description": allocator.description} for name, allocator in OWN.items()
     ]
     rows += [{"model": name, "description": text} for name, text in SHIPPED.items()]
     rows += [

@@ -30,7 +30,7 @@ def reserved_stdout() -> Iterator[TextIO | None]:
     """A stream to standard output; everything else written there goes to standard error.
 
     That holds for allocators in C and for the processes that they start, too.
-    None if there is no standard output.
+    None without a standard output.
     """
     try:
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`verilocc-bench run`, and the judge `execution` of `verify`."""
+"""`verilocc-bench run`, and the judge `machine-code` of `verify`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
 from verilocc_bench.machine.code_object import ARCHITECTURES
 from verilocc_bench.machine.stepping import trace
+from verilocc_bench.settings.judges import MACHINE_CODE
 
 EVENTS = 5
 """So many events are told, the others are counted."""
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def executor_for(instance: Problem, options: argparse.Namespace) -> AnswerExecutor:
-    """The executor of an instance's kernel. Raises InputError where there is none."""
+    """The executor of an instance's kernel. Raises InputError without one."""
     if instance.row is None:
         raise InputError(
             "expected an id of a dataset: execution needs the kernel's parameters and machine IR",
@@ -95,9 +96,9 @@ def lines_of(done: ExecutedAnswer) -> list[str]:
 
 
 def execution_word(done: ExecutedAnswer) -> dict[str, Any]:
-    """What the judge `execution` says, as the other judges' words in JSON."""
+    """What the judge `machine-code` says, as the other judges' words in JSON."""
     return {
-        "judge": "execution",
+        "judge": MACHINE_CODE,
         "accepts": done.accepted,
         "note": done.why or None,
         "verdict": None,

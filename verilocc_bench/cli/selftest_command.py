@@ -12,8 +12,8 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest import small_scope
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
+from verilocc_bench.selftest.campaign_table import document, render
 from verilocc_bench.selftest.executed_cases import ExecutedCases
-from verilocc_bench.selftest.table import document, render
 
 DEFAULT_MUTANTS = 20_000
 INTERRUPTED = 130

@@ -42,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
 def _dry_run(options: argparse.Namespace) -> int:
     """Verifies every answer as a reviewer does, and holds the claims against what is found.
 
-    The status is 1 if a claim is not what is found, or the submission is refused.
+    The status is 1 if a claim is false, or the submission is refused.
     """
     from leaderboard.revalidate import revalidate
 

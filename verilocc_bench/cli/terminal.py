@@ -14,7 +14,7 @@ from verilocc_bench.evaluation import TableStyle
 def table_style(options: argparse.Namespace) -> TableStyle:
     """How a command prints results on standard output, by its --wide and --columns.
 
-    The width is that of COLUMNS or of the terminal, else 80 characters.
+    COLUMNS or the terminal decides the width, else it is 80 characters.
     """
     width = None if options.wide else shutil.get_terminal_size().columns
     return TableStyle(width=width, columns=options.columns, colour=shows_colour(sys.stdout))

@@ -17,25 +17,23 @@ from verilocc_bench.api.working import FINDINGS, opinion
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
+from verilocc_bench.settings.judges import MACHINE_CODE
 from verilocc_bench.verification import Verdict, Verifier
 from verilocc_bench.verification.judges import Word
 
-EXECUTION = "execution"
-"""The judge that runs machine code."""
-
 LINE_LENGTH = 500
-"""How many characters of an instruction are shown; those of kernels are shorter."""
+"""How many characters of an instruction are shown; instructions of kernels are shorter."""
 
 _BLOCK_HEAD = re.compile(r"bb\d")
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints the verdict; the status is 0 for a valid answer, 1 for a wrong one."""
-    if options.tiles is not None and options.judge != EXECUTION:
-        raise InputError(f"--tiles is for --judge {EXECUTION}")
+    if options.tiles is not None and options.judge != MACHINE_CODE:
+        raise InputError(f"--tiles is for --judge {MACHINE_CODE}")
     problem = load_instance(options)
     answer = answer_of_file(problem, options.answer)
-    if options.judge == EXECUTION:
+    if options.judge == MACHINE_CODE:
         return _execute(problem, answer, options)
     if options.judge is not None:
         words = opinion(problem, answer, options.judge).words
@@ -61,7 +59,7 @@ def _execute(problem: Problem, answer: Answer, options: argparse.Namespace) -> i
         document = {"id": problem.id, "judges": [execution_word(done)]}
         print(json.dumps(document, indent=2))
     else:
-        print("\n".join(f"{EXECUTION}: {line}" for line in lines_of(done)))
+        print("\n".join(f"{MACHINE_CODE}: {line}" for line in lines_of(done)))
     return 0 if done.accepted else 1
 
 

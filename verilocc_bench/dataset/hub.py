@@ -34,8 +34,8 @@ def read_hub(
     """The rows of one split of one config, through the local cache.
 
     If the Hub cannot be reached, or HF_HUB_OFFLINE is set, the rows come from the
-    cache: the latest ones, or those of `revision` (a commit, or a branch or tag
-    that an earlier load asked for). Raises InputError if there are none.
+    cache: the latest ones, or the rows of `revision` (a commit, or a branch or tag
+    that an earlier load asked for). Raises InputError if it has none.
     """
     with _quiet():
         builder = _builder(name, config, revision)

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class HubError(InputError):
-    """An error of the Hub or of the way to it. `status` is None if there was no response."""
+    """An error of the Hub or of the way to it. `status` is None without a response."""
 
     def __init__(
         self, message: str, source: str, *, status: int | None = None, wait: float | None = None

@@ -177,7 +177,7 @@ def _rows_at_once(
             if chunk.path_in_schema not in names:
                 continue
             start = chunk.data_page_offset
-            # Without rows there is no data page, and its offset is 0; nothing is read then.
+            # Without rows the data page is missing, and its offset is 0; nothing is read then.
             last = start if group.num_rows else math.inf
             if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < last:
                 start = chunk.dictionary_page_offset

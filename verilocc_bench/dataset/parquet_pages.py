@@ -33,7 +33,7 @@ class PageError(ValueError):
 
 
 def pages_of(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
-    """The pages of the column chunk at `start`. Raises PageError for bytes that are no header."""
+    """The pages of the column chunk at `start`. Raises PageError for bytes other than a header."""
     at, end = start, start + length
     while at < end:
         for size in HEADER_BYTES:

@@ -31,7 +31,7 @@ class Row:
     the compiler's: its vector registers; a lower bound on them for any allocation;
     true if the two are equal; the proof of the bound, as JSON
     (analysis.lower_bounds.json_form); its bank conflicts. `bank_conflicts` are
-    those of the label. All of these are None on the split track.
+    the label's. All of these are None on the split track.
 
     `group` is the sweep group. Rows of one `cluster` (named by one of their ids)
     are nearly the same function. Splits keep both whole.

@@ -104,7 +104,7 @@ class Edits:
 
     @property
     def empty(self) -> bool:
-        """True if there are no edits."""
+        """True without edits."""
         return not (self.new or self.insertions or self.replacements)
 
 
@@ -117,7 +117,7 @@ class Answer:
     """An answer: a register for each virtual register, and the edits of the function.
 
     `assignment` names registers for the function's virtual registers and for
-    those that the edits make. On the assign track there are no edits.
+    the ones that the edits make. Answers of the assign track have no edits.
     """
 
     assignment: NamedAssignment

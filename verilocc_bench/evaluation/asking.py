@@ -26,7 +26,6 @@ from verilocc_bench.evaluation.judging import feedback_of, judge
 from verilocc_bench.evaluation.prepared import PreparedProblem
 from verilocc_bench.evaluation.records import Judged
 from verilocc_bench.settings.allocator import FeedbackKind
-from verilocc_bench.settings.search import SearchSettings
 
 _Prepared = TypeVar("_Prepared", bound=PreparedProblem)
 
@@ -84,8 +83,7 @@ def _request(
     settings = allocator.settings
     if settings.on_machine_live_ranges:
         problem = prepared.runnable_problem
-    compiles = isinstance(settings, SearchSettings) and settings.compiled > 0
-    code_cost = prepared.code_cost() if compiles else None
+    code_cost = prepared.code_cost() if settings.compiled_answers else None
     request = Request(
         problem, attempt.index, own_seed, feedback=attempt.feedback, code_cost=code_cost
     )

@@ -23,7 +23,7 @@ _COMMON = ("track", "budget")
 
 @dataclass(frozen=True, slots=True)
 class PairedFunction:
-    """One function under two runs; `registers` are those of the first valid sample, or None."""
+    """One function under two runs; `registers` belong to the first valid sample, or are None."""
 
     id: str
     task: str
@@ -35,7 +35,7 @@ class PairedFunction:
 class RunComparison:
     """Two runs over the functions that both were asked.
 
-    `pass_difference` is the mean of pass@1 of the second less that of the first.
+    `pass_difference` is the mean of the second's pass@1 less the first's.
     `registers_ratio` is the geometric mean, over functions that both solved, of
     the second's registers over the first's. Intervals are of 95 %, by bootstrap
     over functions. `sign_test` is the two-sided p-value of the exact sign test on

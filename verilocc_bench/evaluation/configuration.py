@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from verilocc_bench import __version__
@@ -11,8 +11,6 @@ from verilocc_bench.dataset import BudgetChoice, is_local
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.fingerprints import code_fingerprint
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
-from verilocc_bench.settings.language_model import LanguageModelSettings, SamplingStrategy
-from verilocc_bench.settings.search import SearchSettings
 from verilocc_bench.targets import get_target
 
 
@@ -48,8 +46,7 @@ class RunConfiguration:
         settings = self.settings
         if settings.on_machine_live_ranges and self.budget is not BudgetChoice.FULL:
             raise InputError("--runnable is for --budget full: the code has its own budget")
-        compiled = isinstance(settings, SearchSettings) and settings.compiled
-        if compiled and self.budget is not BudgetChoice.FULL:
+        if settings.compiled_answers and self.budget is not BudgetChoice.FULL:
             raise InputError("--compiled is for --budget full: the code has its own budget")
         if self.revision is not None and is_local(self.dataset):
             raise InputError("--revision is for datasets on the Hub", source=self.dataset)
@@ -60,10 +57,7 @@ class RunConfiguration:
 
     def asked_settings(self) -> AllocatorSettings:
         """The settings; several samples of a language model are drawn, unless they say how."""
-        settings = self.settings
-        if not isinstance(settings, LanguageModelSettings) or self.samples == 1:
-            return settings
-        return replace(settings, strategy=settings.strategy or SamplingStrategy.RANDOM)
+        return self.settings.for_samples(self.samples)
 
     @property
     def dataset_name(self) -> str:

@@ -105,7 +105,7 @@ def evaluate_together(
     if allocators is None:
         allocators = [resolve_model(c.model, c.asked_settings(), jobs) for c in configurations]
     for allocator in allocators:
-        if first.track not in getattr(allocator, "tracks", (first.track,)):
+        if first.track not in allocator.tracks:
             raise InputError(f"it does not answer the track '{first.track}'", source=allocator.name)
         allocator.check_ids(partial(known_ids, first, rows.rows))
     started = time.perf_counter()

@@ -9,6 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.files import files_hash
+
 DIGITS = 16
 """How many hex digits of a SHA-256 are used."""
 
@@ -23,7 +25,5 @@ def fingerprint(document: Any) -> str:
 def code_fingerprint() -> str:
     """A hash of all Python code and data tables of this package: verdicts depend on them."""
     root = Path(str(files("verilocc_bench")))
-    digest = hashlib.sha256()
-    for path in sorted([*root.rglob("*.py"), *(root / "targets").glob("*.json")]):
-        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:DIGITS]
+    paths = sorted([*root.rglob("*.py"), *(root / "targets").glob("*.json")])
+    return files_hash(root, paths)[:DIGITS]

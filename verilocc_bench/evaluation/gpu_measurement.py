@@ -95,7 +95,7 @@ def is_measurement(path: Path) -> bool:
 
 
 def read_measurement(folder: Path) -> GpuMeasurement:
-    """The results in a folder. Raises InputError if there are none, or if they do not fit it."""
+    """The results in a folder. Raises InputError without results, or if they do not fit it."""
     source = folder / DOCUMENT
     text = read_data(source)
     document = parse_json(text.decode(errors="replace"), source)

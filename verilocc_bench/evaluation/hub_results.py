@@ -14,7 +14,7 @@ Results go to the dataset that was evaluated: the one that the run names, or
 one on the Hub whose rows have the run's hash. No other dataset is accepted.
 
 The dataset's repository has no `eval.yaml`: that format names Inspect's own
-scorers, and none of them verifies an assignment. The task of
+scorers, which do not verify assignments. The task of
 `cli/inspect_task.py` does.
 """
 
@@ -95,7 +95,7 @@ def model_index_yaml(
 ) -> str:
     """`model-index` for the metadata of a model's card: an older form of the same results.
 
-    Arguments and errors are those of eval_results_yaml.
+    Arguments and errors are the same as for eval_results_yaml.
     """
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index

@@ -58,7 +58,7 @@ def feedback_of(judged: Judged) -> Feedback:
 
 
 def _own_copy(answer: object) -> Answer | None:
-    """A copy of an answer, which foreign code cannot change later; None if it is no answer."""
+    """A copy of an answer, which foreign code cannot change later; None unless it is an answer."""
     try:
         if not isinstance(answer, Answer):
             mapping = _own_mapping(answer)

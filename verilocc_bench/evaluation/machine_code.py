@@ -52,7 +52,7 @@ class CountedCode:
     """The figures of an answer's machine code and of the compiler's.
 
     A figure is None if the target does not count it. `runnable` is False for code with
-    hazards; sm_80 alone has such code. `refused` is the reason why there is no code, and
+    hazards; sm_80 alone has such code. `refused` is the reason why code is missing, and
     then the other fields are None.
     """
 

@@ -81,7 +81,7 @@ class PreparedRow(PreparedProblem):
     """One row with its problem, its verifier and the verdict on its label.
 
     Raises InputError if the row contradicts its text, or its label is wrong:
-    such a row is no measure for anything.
+    such a row measures nothing.
     """
 
     def __init__(self, row: Row, code: CodeSource | None = None) -> None:

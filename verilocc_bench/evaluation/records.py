@@ -34,11 +34,11 @@ INVALID = "invalid"
 class Sample:
     """One sample, judged.
 
-    `failure` says why there is no answer to judge. `calls` counts the attempts,
+    `failure` says why an answer is missing. `calls` counts the attempts,
     each judged once; only a guided run has more than one. Findings and failure
-    come from the last attempt; `finding_kinds` begins with that of the first
-    finding. `allocate_seconds` and `verify_seconds` are sums over all attempts.
-    `traceback` is that of an allocator in Python that crashed.
+    come from the last attempt; `finding_kinds` begins with the first finding's
+    kind. `allocate_seconds` and `verify_seconds` are sums over all attempts.
+    `traceback` comes from an allocator in Python that crashed.
     """
 
     index: int
@@ -70,7 +70,7 @@ class Sample:
         return replace(self, index=index, allocate_seconds=0.0, verify_seconds=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields by name; no `traceback` if there is none."""
+        """All fields by name; `traceback` only where it is set."""
         found = {**asdict(self), "finding_kinds": list(self.finding_kinds)}
         if self.traceback is None:
             del found["traceback"]
@@ -176,7 +176,7 @@ class Timing:
     measure_seconds: float = 0.0
 
     def to_json(self, results: Sequence[RowResult], wall_seconds: float) -> dict[str, float]:
-        """All times. Times of samples include those of samples that were resumed."""
+        """All times. Resumed samples count, too."""
         samples = [sample for result in results for sample in result.samples]
         return {
             "prepare_seconds": self.prepare_seconds,

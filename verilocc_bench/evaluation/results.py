@@ -36,7 +36,7 @@ def make_results(
 ) -> dict[str, Any]:
     """The results document. Only `_seconds` and the date differ between equal runs.
 
-    `machine_code` is that of the valid answers by row id; None if it was not asked for.
+    `machine_code` has the valid answers' code by row id; None if it was not asked for.
     """
     configuration, settings = run.configuration, run.allocator.settings
     described = allocator_record(run.allocator, run.prompt)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from verilocc_bench.dataset import BudgetChoice, Row, load_rows, rows_hash, tighten
+from verilocc_bench.dataset import BudgetChoice, Row, check_row, load_rows, rows_hash, tighten
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.prepared import PreparedRow
@@ -36,7 +36,7 @@ class ChosenRows:
 
 
 def choose_rows(configuration: RunConfiguration) -> ChosenRows:
-    """The rows that a configuration names. Raises InputError if there are none."""
+    """The rows that a configuration names. Raises InputError without any."""
     found: list[SplitRow] = []
     for split in configuration.splits:
         dataset = load_rows(
@@ -44,6 +44,7 @@ def choose_rows(configuration: RunConfiguration) -> ChosenRows:
             split=split,
             track=configuration.track,
             revision=configuration.revision,
+            check_texts=False,
         )
         found += [SplitRow(row, split) for row in dataset.rows]
     every = tuple(each.row for each in found)
@@ -52,6 +53,8 @@ def choose_rows(configuration: RunConfiguration) -> ChosenRows:
         source = configuration.dataset
         raise InputError(f"row {twice[0]} stands in several of the splits", source=source)
     chosen = _selected(found, configuration)
+    for each in chosen:
+        check_row(vars(each.row), configuration.dataset)
     kept = _tightened(chosen, configuration.budget)
     return ChosenRows(kept, every, rows_hash(every), len(chosen) - len(kept))
 
@@ -67,6 +70,7 @@ def known_ids(configuration: RunConfiguration, rows: Sequence[SplitRow]) -> set[
                     split=split,
                     track=track,
                     revision=configuration.revision,
+                    check_texts=False,
                 )
                 known |= {row.id for row in found.rows}
     return known

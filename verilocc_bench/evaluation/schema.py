@@ -15,8 +15,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
+from verilocc_bench.model.notes.notes_format import FORMAT
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -49,6 +51,22 @@ def read_results(path: Path) -> dict[str, Any]:
     document = read_json(path)
     check_results(document, path)
     assert isinstance(document, dict)
+    return with_todays_assistance(document)
+
+
+def with_todays_assistance(document: dict[str, Any]) -> dict[str, Any]:
+    """The document, where a model that keeps notes has assistance `intervals`.
+
+    Earlier versions called it `text`.
+    """
+    config = document["config"]
+    prompt = config["prompt"]
+    if prompt is None or prompt["format"] != FORMAT.name or config["assistance"] != Assistance.TEXT:
+        return document
+    config["assistance"] = Assistance.INTERVALS.value
+    for records in (document["results"], *document["groups"].values()):
+        for record in records.values():
+            record["assistance"] = config["assistance"]
     return document
 
 

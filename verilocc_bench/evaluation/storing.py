@@ -62,7 +62,7 @@ class SampleKeeper:
 class AllocatorRun:
     """One allocator's samples of all rows; resumes if its ledger has some already.
 
-    `prompt` is that of the allocator, with the source of its examples.
+    `prompt` is the allocator's, with the source of its examples.
     `examples` chooses these for each function.
     """
 
@@ -134,7 +134,7 @@ class AllocatorRun:
         return found
 
     def results(self, prepared_rows: PreparedRows) -> list[RowResult]:
-        """All samples of every row; those of a deterministic allocator repeated."""
+        """All samples of every row; a deterministic allocator's are repeated."""
         results = []
         for each in self.rows:
             row = each.row

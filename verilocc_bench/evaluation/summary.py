@@ -65,7 +65,7 @@ def summarise(
 ) -> dict[str, Any]:
     """The record of some functions; what cannot be computed is None.
 
-    `ks` are the k of pass@k, and `seed` is that of the bootstrap intervals.
+    `ks` are the k of pass@k, and `seed` is the seed of the bootstrap intervals.
     `calls` is the budget of verifier calls, None if the run is not guided.
     `machine_code` has the counted code of valid answers by row id. Without it the record
     has no key `machine_code`.
@@ -213,7 +213,7 @@ def _size_name(virtual_registers: int) -> str:
 def kernel_record(
     result: RowResult, guided: bool, machine_code: Mapping[str, CountedCode] | None = None
 ) -> dict[str, Any]:
-    """The figures of one function; with `machine_code`, those of its machine code too."""
+    """The figures of one function; with `machine_code`, of its machine code too."""
     row, outcome = result.row, result.outcome
     first = next((sample for sample in result.samples if sample.valid), None)
     record: dict[str, Any] = {

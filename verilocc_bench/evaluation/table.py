@@ -102,7 +102,7 @@ def allocator_label(config: Record) -> str:
 def results_tables(documents: Sequence[dict[str, Any]], style: TableStyle = TableStyle()) -> str:
     """One table for each assistance: only allocators that are shown the same are compared.
 
-    A last line names the columns that there was no room for. Raises InputError
+    A last line names the columns that did not fit. Raises InputError
     for a heading that no table has.
     """
     kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
@@ -277,7 +277,7 @@ def code_runs(record: Record) -> str:
 
 
 def _pass(k: int, record: Record) -> str:
-    """pass@k, that of 1 with its 95 % interval."""
+    """pass@k, and pass@1 with its 95 % interval."""
     value = percent(record[f"pass@{k}"])
     low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
     if k > 1 or low is None or high is None:

@@ -5,7 +5,7 @@ back. AnswerExecutor lowers answers to a kernel of the dataset, runs them, and c
 leave with what must come out.
 """
 
-from verilocc_bench.execution.answers import TILES, AnswerExecutor, ExecutedAnswer
+from verilocc_bench.execution.executed_answers import TILES, AnswerExecutor, ExecutedAnswer
 from verilocc_bench.machine.execution import (
     Fault,
     MachineExecution,

@@ -120,7 +120,15 @@ def load_code_object(data: bytes) -> CodeObject:
             f"expected code for {' or '.join(ARCHITECTURES.values())}, "
             f"got processor 0x{file.flags & 0xFF:x}"
         )
-    _refuse_relocations(file)
+    # Code that a linker has to patch is refused; the descriptors' own entries are known.
+    for section in file.sections:
+        if section.kind not in {"SHT_RELA", "SHT_REL"} or not section.data:
+            continue
+        patched = [each.name for each in file.sections if each.index == section.info]
+        if not patched or patched[0].startswith(".text"):
+            raise InputError(
+                f"{section.name} patches {' '.join(patched) or 'no section'}: expected linked code"
+            )
     symbols = {symbol.name: symbol for symbol in file.symbols}
     kernels = {
         kernel.name: kernel
@@ -149,18 +157,6 @@ def _section(file: ElfFile, name: str) -> ElfSection:
     if section is None:
         raise InputError(f"the object has no section {name}")
     return section
-
-
-def _refuse_relocations(file: ElfFile) -> None:
-    """Code that a linker has to patch is refused; the descriptors' own entries are known."""
-    for section in file.sections:
-        if section.kind not in {"SHT_RELA", "SHT_REL"} or not section.data:
-            continue
-        patched = [each.name for each in file.sections if each.index == section.info]
-        if not patched or patched[0].startswith(".text"):
-            raise InputError(
-                f"{section.name} patches {' '.join(patched) or 'no section'}: expected linked code"
-            )
 
 
 def _metadata(file: ElfFile) -> Iterator[Mapping[str, Any]]:

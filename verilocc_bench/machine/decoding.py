@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine import fields as f
+from verilocc_bench.machine.code_rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.denormal_decoding import flush_denormals
 from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS
@@ -23,7 +24,6 @@ from verilocc_bench.machine.operand_text import (
     constant_bits,
     parse_operand,
 )
-from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.scalar_operations import COMPARES_SCALARS, SAVES_EXEC
 from verilocc_bench.machine.special_decoding import SPECIAL_DECODERS, decode_matrix
 

@@ -8,7 +8,7 @@ MI300" Instruction Set Architecture guide and in LLVM's AMDGPU usage guide.
 from __future__ import annotations
 
 from verilocc_bench.machine import fields as f
-from verilocc_bench.machine.rows import CodeRow, Unsupported
+from verilocc_bench.machine.code_rows import CodeRow, Unsupported
 
 _ROUNDING_BITS = 0x0F
 _KEEPS_32, _KEEPS_16_AND_64 = 0x30, 0xC0

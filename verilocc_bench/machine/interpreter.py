@@ -10,6 +10,7 @@ from verilocc_bench.machine.fields import (
     FLAGS,
     GROUP,
     INTEGER,
+    LANES,
     LDS,
     LDS_LANES,
     MATRIX,
@@ -168,8 +169,15 @@ def _land_oldest(state: GroupState, wave: int, queue: int) -> None:
     for slot in range(count):
         state.queue_rows[wave, queue, slot] = state.queue_rows[wave, queue, slot + 1]
         state.queue_execution[wave, queue, slot] = state.queue_execution[wave, queue, slot + 1]
-        state.queue_addresses[wave, queue, slot] = state.queue_addresses[wave, queue, slot + 1]
-        state.queue_data[wave, queue, slot] = state.queue_data[wave, queue, slot + 1]
+        # Numba compiles assignments of slices for all shapes and errors: loops take seconds less.
+        for lane in range(LANES):
+            state.queue_addresses[wave, queue, slot, lane] = state.queue_addresses[
+                wave, queue, slot + 1, lane
+            ]
+            for word in range(4):
+                state.queue_data[wave, queue, slot, word, lane] = state.queue_data[
+                    wave, queue, slot + 1, word, lane
+                ]
     for slot in range(count):
         flying = state.queue_rows[wave, queue, slot]
         _mark_pending(

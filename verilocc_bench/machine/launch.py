@@ -25,9 +25,13 @@ from verilocc_bench.machine.state import GroupState
 
 Argument: TypeAlias = "NDArray[Any] | int | float | np.generic | None"
 
-_FIRST_ADDRESS = 0x0000_7E00_0000_0000
-_SPACING = 1 << 34
-"""Between two buffers: an offset of 32 bits does not lead from one into another."""
+_FIRST_ADDRESS = 0x0000_7E00_4000_0000
+_SPACING = (1 << 34) + 0x1357_9B00
+"""Between two buffers: an offset of 32 bits does not lead from one into another.
+
+Both halves of their addresses differ: a pointer with another buffer's lower half, or with a
+small number in its place, is a fault.
+"""
 
 _PRELOAD_SKIP = 256
 _UNDEFINED_SCALAR, _UNDEFINED_VECTOR = 0x7FDE_7E55, 0x7FDE_7EAA

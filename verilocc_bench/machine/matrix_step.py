@@ -1,7 +1,21 @@
-"""One matrix instruction of a wave, in compiled code.
+"""One matrix instruction of a wave, in compiled code. EXEC plays no part.
 
-The layout of lanes, the order of additions and the rounding are those that
-`matrix` states; a test compares the two, bit by bit.
+**Lane layout.** With S = side, B = blocks, per = elements of A a lane holds:
+row i of block b at depth k lies in lane `b*S + (k div per)*S*B + i`, element
+`k mod per`; for B read column for row. The elements of a lane fill its registers in
+order, low bits first. D of 32 bits: registers and lanes as `_result_place` computes
+them; f64 differs from f32. Source: "AMD Instinct MI200" and "AMD Instinct MI300" Instruction
+Set Architecture guides, chapter Matrix Arithmetic Instructions.
+
+**Arithmetic.** The guides do not say in which order hardware adds, nor how it rounds
+between. Here:
+- f32 and f64: one fused multiply-add after the other, in order of k, beginning with C;
+- f16, bf16, xf32, fp8, bf8: products are exact; they are summed in float64 in order of k,
+  C is added last, and the sum is rounded to float32 once;
+- i8: exact, modulo 2**32.
+On gfx90a, f16 and bf16 instructions take denormal inputs as zero and give zero for
+denormal results (MIOpen documentation, "MI200 MFMA Behavior Specifics"). The sign of
+zero stays. Every NaN result is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000).
 """
 
 from __future__ import annotations
@@ -104,7 +118,7 @@ def _load(
 
 @compiled
 def _result_place(block: int, line: int, column: int, numbers: Integers) -> tuple[int, int]:
-    """The element and the lane in which D has a number; see matrix._result_places."""
+    """The element and the lane in which D has a number."""
     side, kind = numbers[0], numbers[3]
     lane_rows = LANES // side
     if kind == F64:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from verilocc_bench.machine import fields as f
+from verilocc_bench.machine.code_rows import CodeRow, Unsupported
 from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.memory_opcodes import (
     LDS_OPCODES,
@@ -18,7 +19,6 @@ from verilocc_bench.machine.memory_opcodes import (
     MemoryOpcode,
 )
 from verilocc_bench.machine.operand_text import CodeOperand, parse_operand
-from verilocc_bench.machine.rows import CodeRow, Unsupported
 
 MEMORY_PREFIXES = ("buffer_", "global_", "flat_", "scratch_", "ds_", "s_load_", "s_buffer_load_")
 (BPERMUTE, PERMUTE, SWIZZLE) = range(3)

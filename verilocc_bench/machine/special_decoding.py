@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 
 from verilocc_bench.machine import fields as f
+from verilocc_bench.machine.code_rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.matrix_formats import Format
 from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS, MatrixInstruction
 from verilocc_bench.machine.operand_text import constant_bits, parse_operand
-from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 
 (NO_OPERATION, END, BARRIER, WAIT) = range(4)
 NO_LIMIT = 63

@@ -63,7 +63,7 @@ class MeasuredLaunch:
 
 
 def launch_of_row(problem: Problem, tiles: int) -> MeasuredLaunch:
-    """The reference launch of a dataset's row. Raises InputError where there is none."""
+    """The reference launch of a dataset's row. Raises InputError without one."""
     row = problem.row
     if row is None:
         raise InputError(f"{problem.title}: a file has no launch: give --arguments and --grid")
@@ -100,7 +100,7 @@ def write_measurement(
     """Writes the folder; `sides` are two verified answers, the second may be the compiler's own.
 
     Returns the comparison of both codes by their counts. Raises InputError if the folder is
-    not empty, if an answer cannot be lowered, or if there is no linker for AMD's code.
+    not empty, if an answer cannot be lowered, or if a linker for AMD's code is missing.
     """
     if folder.exists() and any(folder.iterdir()):
         raise InputError("expected a new or empty folder", source=folder)

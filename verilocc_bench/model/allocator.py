@@ -36,11 +36,7 @@ from verilocc_bench.model.language_model import (
     TokenSampling,
 )
 from verilocc_bench.model.priority import PrioritySearch
-from verilocc_bench.model.prompts import (
-    DEFAULT_PROMPT_FORMAT,
-    PromptFormat,
-    get_prompt_format,
-)
+from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import (
     WINDOW_REGISTERS,
@@ -48,6 +44,7 @@ from verilocc_bench.settings.language_model import (
     LocalModelSettings,
     SamplingStrategy,
 )
+from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 
 ROUNDS = 4
 """A slow answer of a server holds up no more than the end of so many rounds."""
@@ -108,6 +105,7 @@ class LanguageModelAllocator:
 
     foreign: ClassVar[bool] = False
     label_use: ClassVar[LabelUse] = LabelUse.NONE
+    tracks: ClassVar[tuple[str, ...]] = ("assign", "split")
 
     def __init__(
         self,

@@ -6,12 +6,16 @@ from importlib.resources import files
 from pathlib import Path
 
 SHIPPED: dict[str, str] = {
-    "reference": "a network of 1.0 million parameters that copies a rule, by prompts of text-notes",
+    "reference": "a network of 1.0 million parameters that copies the rule reference-rule, which "
+    "drafts its words; format text-notes, assistance intervals",
 }
 """Names for `--model`, with what they are."""
 
-ALIASES = {"reference-text-notes": "reference"}
-"""Earlier names, which the next version drops."""
+ALIASES = {
+    "reference-text-notes": "reference",
+    "reference-text-notes-further": "reference-further",
+}
+"""Earlier names of models and of their recipes, which the next version drops."""
 
 
 def is_shipped(name: str) -> bool:

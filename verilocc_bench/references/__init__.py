@@ -5,7 +5,7 @@ decoded, and gives everything that a run needs and everything that it must leave
 behind. Builders' tests, the interpreter's tests and the execution judge share it.
 """
 
-from verilocc_bench.references.launch import (
+from verilocc_bench.references.reference_launch import (
     Buffer,
     Comparison,
     Expectation,
@@ -13,7 +13,7 @@ from verilocc_bench.references.launch import (
     Scalar,
     compare,
 )
-from verilocc_bench.references.registry import REFERENCES, launch_for
+from verilocc_bench.references.reference_registry import REFERENCES, launch_for
 
 __all__ = [
     "REFERENCES",

@@ -11,9 +11,14 @@ from verilocc_bench.references.formulas import (
     attention_gradients,
     score,
 )
-from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import TOLERANCES, KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import (
+    TOLERANCES,
+    KernelProblem,
+    pipeline_blocks,
+    tile_count,
+)
 
 __all__ = [
     "mha_backward_dkdv",
@@ -79,7 +84,7 @@ def mha_forward(problem: KernelProblem) -> Launch:
     )
     if problem.on("matrix_bias"):
         bias = problem.operand(heads, queries, keys, element=element)
-        problem.strides("bias", problem.put("bias", bias, element, apart=True), "head row")
+        problem.strides("bias", problem.put("bias", bias, element, apart="bias_row"), "head row")
         scoring = _with_bias(scoring, bias)
     else:
         problem.set(bias_head=0, bias_row=0)
@@ -88,12 +93,13 @@ def mha_forward(problem: KernelProblem) -> Launch:
     by_head = k[:, keys_of], v[:, keys_of]
     wanted = attention(q, *by_head, scoring)
     scores = score(q, by_head[0], scoring)
+    problem.set(seq_q=queries, seq_k=keys)
     for name, numbers in (("q", q), ("k", k), ("v", v)):
-        problem.strides(name, problem.put(name, numbers, element, apart=True), "batch head row")
-    out = problem.expect("out", wanted, element, apart=True)
+        stored = problem.put(name, numbers, element, apart=f"{name}_row")
+        problem.strides(name, stored, "batch head row")
+    out = problem.expect("out", wanted, element, apart="out_row")
     problem.strides("out", out, "batch head row")
     _expect_statistics(problem, scores.row_max, scores.row_scale, full)
-    problem.set(seq_q=queries, seq_k=keys)
     return problem.launch(tile_count(queries, problem.integer("block_m")), batches * heads)
 
 
@@ -102,7 +108,7 @@ def _expect_statistics(
 ) -> None:
     """`statistics_head` is the distance of two heads' rows."""
     rows = shape[-1]
-    longer = tile_count(rows, 16) * 16 + 16 if problem.parameters["aligned"] else rows + 3
+    longer = problem.row_length(rows, "statistics_head")
     frame = (*shape[:-1], longer)
     inside = (..., slice(rows))
     for name, numbers in (("row_max_out", row_max), ("row_scale_out", row_scale)):
@@ -141,17 +147,17 @@ def _forward_variable_length(problem: KernelProblem, scoring: Scoring, heads: in
         row_max[:, queries], row_scale[:, queries] = scores.row_max, scores.row_scale
         written[queries] = True
     for name, numbers in (("q", q), ("k", k), ("v", v)):
-        problem.strides(name, problem.put(name, numbers, element, apart=True), "row head")
-    out = problem.expect("out", wanted, element, apart=True, written=written)
+        stored = problem.put(name, numbers, element, apart=f"{name}_head")
+        problem.strides(name, stored, "row head")
+    out = problem.expect("out", wanted, element, apart="out_head", written=written)
     problem.strides("out", out, "row head")
     mask = np.broadcast_to(written[:, 0, 0], row_max.shape)
     for name, values in (("row_max_out", row_max), ("row_scale_out", row_scale)):
         problem.expect(
-            name, values, "fp32", apart=True, written=mask, tolerance=_STATISTICS_TOLERANCE
-        )
-    statistics_head = (
-        tile_count(len(q), 16) * 16 + 16 if problem.parameters["aligned"] else len(q) + 3
-    )
+            name, values, "fp32",
+            apart="statistics_head", written=mask, tolerance=_STATISTICS_TOLERANCE,
+        )  # fmt: skip
+    statistics_head = problem.row_length(len(q), "statistics_head")
     problem.put("cumulative_q", q_ends, "i32")
     problem.put("cumulative_k", k_ends, "i32")
     unused = ("q_batch", "k_batch", "v_batch", "out_batch", "bias_head", "bias_row")
@@ -164,15 +170,20 @@ def mha_backward_preprocess(problem: KernelProblem) -> Launch:
     heads, element = problem.tiles, problem.element()
     block_m = problem.integer("block_m")
     queries = problem.length(problem.tiles, block_m, even=problem.on("even"))
+    problem.set(seq_q=queries)
     shape = (heads, queries, problem.integer("head_dim"))
     out, grad_out = (problem.operand(*shape, element=element) for _ in range(2))
-    stored = problem.put("out", out, element, apart=True)
-    problem.put("grad_out", grad_out, element, apart=True)
+    stored = problem.put("out", out, element, apart="out_row")
+    problem.put("grad_out", grad_out, element, apart="out_row")
     problem.strides("out", stored, "head row")
     delta = problem.expect(
-        "delta", (out * grad_out).sum(-1), "fp32", apart=True, tolerance=TOLERANCES["fp32"]
+        "delta",
+        (out * grad_out).sum(-1),
+        "fp32",
+        apart="statistics_head",
+        tolerance=TOLERANCES["fp32"],
     )
-    problem.set(seq_q=queries, statistics_head=delta.shape[-1])
+    problem.set(statistics_head=delta.shape[-1])
     return problem.launch(tile_count(queries, block_m), heads)
 
 
@@ -184,7 +195,7 @@ def mha_backward_dkdv(problem: KernelProblem) -> Launch:
     gradients = _backward(problem, queries, keys, key_heads=min(problem.tiles, 2))
     tolerance = 2 * problem.tolerance
     for name, numbers in (("grad_k", gradients[1]), ("grad_v", gradients[2])):
-        problem.expect(name, numbers, problem.element(), apart=True, tolerance=tolerance)
+        problem.expect(name, numbers, problem.element(), apart="k_row", tolerance=tolerance)
     return problem.launch(tile_count(keys, problem.integer("block_n")), min(problem.tiles, 2))
 
 
@@ -200,7 +211,7 @@ def mha_backward_dq(problem: KernelProblem) -> Launch:
     written[:heads] = True
     problem.expect(
         "grad_q", gradients[0], problem.element(),
-        apart=True, written=written, tolerance=2 * problem.tolerance,
+        apart="q_row", written=written, tolerance=2 * problem.tolerance,
     )  # fmt: skip
     return problem.launch(tile_count(queries, problem.integer("block_m")), heads)
 
@@ -209,6 +220,7 @@ def _backward(
     problem: KernelProblem, queries: int, keys: int, *, key_heads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The inputs of the backward kernels and the gradients; (head, token, dimension)."""
+    problem.set(seq_q=queries, seq_k=keys)
     element, dims = problem.element(), problem.integer("head_dim")
     heads = key_heads * problem.integer("query_group")
     scoring = _scoring(problem, heads)
@@ -216,15 +228,15 @@ def _backward(
     k, v = (problem.operand(key_heads, keys, dims, element=element) for _ in range(2))
     scores = score(q, k, scoring)
     out = attention(q, k, v, scoring)
-    problem.strides("q", problem.put("q", q, element, apart=True), "head row")
-    problem.put("grad_out", grad_out, element, apart=True)
-    problem.strides("k", problem.put("k", k, element, apart=True), "head row")
-    problem.put("v", v, element, apart=True)
+    problem.strides("q", problem.put("q", q, element, apart="q_row"), "head row")
+    problem.put("grad_out", grad_out, element, apart="q_row")
+    problem.strides("k", problem.put("k", k, element, apart="k_row"), "head row")
+    problem.put("v", v, element, apart="k_row")
     for name, numbers in (
         ("row_max_in", scores.row_max),
         ("row_scale_in", scores.row_scale),
         ("delta_in", (out * grad_out).sum(-1)),
     ):
-        stored = problem.put(name, numbers, "fp32", apart=True)
-    problem.set(seq_q=queries, seq_k=keys, statistics_head=stored.shape[-1])
+        stored = problem.put(name, numbers, "fp32", apart="statistics_head")
+    problem.set(statistics_head=stored.shape[-1])
     return attention_gradients(q, k, v, grad_out, scoring)

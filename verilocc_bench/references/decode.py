@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from verilocc_bench.references.attention import SOFTCAP
 from verilocc_bench.references.formulas import HIDDEN, Scoring, score
-from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import KernelProblem, pipeline_blocks, tile_count
 
 __all__ = ["mha_decode", "mha_decode_combine"]
 
@@ -47,15 +47,15 @@ def mha_decode(problem: KernelProblem) -> Launch:
         order = np.argsort(table)
         k, v = (x.reshape(-1, page_size, key_heads, dims)[order] for x in (k, v))
         problem.put("page_table", table.reshape(batches, -1), "i32")
-    stored = problem.put("k_cache", k, element, apart=True)
-    problem.put("v_cache", v, element, apart=True)
-    problem.strides("cache", stored, "batch row head")
-    problem.strides("q", problem.put("q", q, element, apart=True), "batch head")
-    problem.put("lengths", lengths, "i32")
     problem.set(
         scale=scale, softcap=SOFTCAP, window=window, key_heads=key_heads,
         table_row=capacity // page_size if page_size else 0, keys_per_split=per_split,
     )  # fmt: skip
+    stored = problem.put("k_cache", k, element, apart="cache_head")
+    problem.put("v_cache", v, element, apart="cache_head")
+    problem.strides("cache", stored, "batch row head")
+    problem.strides("q", problem.put("q", q, element, apart="q_head"), "batch head")
+    problem.put("lengths", lengths, "i32")
     written = np.zeros((batches, key_heads * group, splits), bool)
     written[:, :, :launched] = True
     problem.expect(
@@ -119,6 +119,6 @@ def mha_decode_combine(problem: KernelProblem) -> Launch:
     problem.put("partial_out", shares, "fp32")
     problem.put("partial_max", maxima, "fp32")
     problem.put("partial_sum", sums, "fp32")
-    out = problem.expect("out", wanted[:, :dims], element, apart=True)
+    out = problem.expect("out", wanted[:, :dims], element, apart="out_row")
     problem.set(out_row=out.shape[-1])
     return problem.launch(rows)

@@ -6,9 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.references.formulas import activate
-from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array, decode, encode
-from verilocc_bench.references.problem import TOLERANCES, KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import (
+    TOLERANCES,
+    KernelProblem,
+    pipeline_blocks,
+    tile_count,
+)
 
 __all__ = [
     "gemm",
@@ -18,6 +23,8 @@ __all__ = [
     "gemm_split_k",
     "matrix_sizes",
     "put_operand",
+    "sampled_elements",
+    "sampled_tiles",
 ]
 
 # Products of 32-bit floats made of three products of bf16 numbers keep about 16 bits.
@@ -26,34 +33,69 @@ _PRECISION_TOLERANCES = {"bf16x3": 1e-4, "tf32": 1e-3, "tf32x3": 1e-5}
 
 def gemm(problem: KernelProblem) -> Launch:
     """One tile a program."""
-    m, n = _plain(problem, batches=None)
-    return problem.launch(m * n)
+    tiles, sample = _plain(problem, batches=None)
+    return problem.launch(tiles, columns=sample)
 
 
 def gemm_batched(problem: KernelProblem) -> Launch:
     """The batch in the grid's second dimension."""
     batches = min(problem.tiles, 2)
-    m, n = _plain(problem, batches=batches)
-    return problem.launch(m * n, batches)
+    tiles, sample = _plain(problem, batches=batches)
+    return problem.launch(tiles, batches, columns=sample)
 
 
 def gemm_persistent(problem: KernelProblem) -> Launch:
-    """Fewer programs than tiles."""
-    m, n = _plain(problem, batches=None)
-    programs = max(1, m * n - 1)
+    """Fewer programs than tiles: the first one computes the last tile, too."""
+    tiles, sample = _plain(problem, batches=None)
+    programs = max(1, tiles - 1)
     problem.set(programs=programs)
-    return problem.launch(programs)
+    columns = None if sample is None else sorted({tile % programs for tile in sample})
+    return problem.launch(programs, columns=columns)
 
 
 def matrix_sizes(problem: KernelProblem, depth_blocks: int | None = None) -> tuple[int, int, int]:
     """M, N and K, which are set; K fills the software pipeline and goes once around."""
-    even = problem.on("even_mn")
-    m = problem.length(problem.tiles, problem.integer("block_m"), even=even)
-    n = problem.length(problem.tiles, problem.integer("block_n"), even=even, less=2)
+    even, rows, columns = problem.on("even_mn"), problem.tiles, problem.tiles
+    if problem.sampled:
+        rows, columns = rows + 2 * problem.integer("group_m"), columns + 1
+    m = problem.length(rows, problem.integer("block_m"), even=even)
+    n = problem.length(columns, problem.integer("block_n"), even=even, less=2)
     blocks = depth_blocks or pipeline_blocks(problem)
     k = problem.length(blocks, problem.integer("block_k"), even=problem.on("even_k"))
     problem.set(M=m, N=n, K=k)
     return m, n, k
+
+
+def sampled_tiles(problem: KernelProblem, m: int, n: int) -> tuple[int, tuple[int, ...] | None]:
+    """How many tiles C has, and the numbers of those that are computed, None for all.
+
+    A sample is the first one and every third one from the last on, in three bands of rows: a
+    band's number that is 0 or 1 hides wrong products with it.
+    """
+    tiles = tile_count(m, problem.integer("block_m")) * tile_count(n, problem.integer("block_n"))
+    if not problem.sampled:
+        return tiles, None
+    return tiles, (0, *range(tiles - 1, 0, -3))[: problem.tiles**2]
+
+
+def sampled_elements(
+    problem: KernelProblem, m: int, n: int, sample: tuple[int, ...] | None
+) -> NDArray[np.bool_] | None:
+    """The elements of C in the tiles with these numbers, None for all.
+
+    Numbers go through bands of `group_m` rows of tiles, column by column.
+    """
+    if sample is None:
+        return None
+    block_m, block_n, height = (problem.integer(p) for p in ("block_m", "block_n", "group_m"))
+    rows, columns = tile_count(m, block_m), tile_count(n, block_n)
+    inside = np.zeros((m, n), bool)
+    for number in sample:
+        band, place = divmod(number, height * columns)
+        column, row = divmod(place, min(height, rows - band * height))
+        top, left = (band * height + row) * block_m, column * block_n
+        inside[top : top + block_m, left : left + block_n] = True
+    return inside
 
 
 def put_operand(
@@ -67,7 +109,7 @@ def put_operand(
 ) -> Array:
     """Stores an operand as the kernel finds it, and sets its leading dimension."""
     stored_order = matrix.swapaxes(-1, -2) if transposed else matrix
-    stored = problem.put(name, stored_order, element, apart=True)
+    stored = problem.put(name, stored_order, element, apart=leading)
     problem.set(**{leading: stored.shape[-1]})
     return stored
 
@@ -95,8 +137,8 @@ def _operands(
     return a, b
 
 
-def _plain(problem: KernelProblem, batches: int | None) -> tuple[int, int]:
-    """C = activation(A B + bias) + residual; the rows and columns of tiles."""
+def _plain(problem: KernelProblem, batches: int | None) -> tuple[int, tuple[int, ...] | None]:
+    """C = activation(A B + bias) + residual; what `sampled_tiles` says."""
     m, n, k = matrix_sizes(problem)
     batch = () if batches is None else (batches,)
     out = problem.element("out_dtype")
@@ -111,17 +153,18 @@ def _plain(problem: KernelProblem, batches: int | None) -> tuple[int, int]:
         if out != "int32"
         else problem.integers(-99, 99, *batch, m, n)
     )
-    problem.put("residual", residual, out, apart=True)
+    problem.put("residual", residual, out, apart="ldc")
     if problem.on("residual"):
         wanted = np.asarray(wanted + residual, np.float64)
-    c = problem.expect("c", wanted, out, apart=True, tolerance=_tolerance(problem))
+    tiles, sample = sampled_tiles(problem, m, n)
+    written = sampled_elements(problem, m, n, sample)
+    c = problem.expect(
+        "c", wanted, out, apart="ldc", tolerance=_tolerance(problem), written=written
+    )
     problem.set(ldc=c.shape[-1])
     if batch:
         problem.set(batch_c=c[0].size)
-    return (
-        tile_count(m, problem.integer("block_m")),
-        tile_count(n, problem.integer("block_n")),
-    )
+    return tiles, sample
 
 
 def gemm_split_k(problem: KernelProblem) -> Launch:
@@ -144,21 +187,23 @@ def gemm_split_k(problem: KernelProblem) -> Launch:
             for share in range(splits)
         ]
     )
+    tiles, sample = sampled_tiles(problem, m, n)
+    written = sampled_elements(problem, m, n, sample)
     if problem.parameters["reduction"] == "atomic":
         before = problem.normal(m, n) if out != "int32" else problem.integers(-99, 99, m, n)
         before = decode(encode(before, out), out)
         # Each share is rounded to C's type, and C after each addition.
         tolerance = max(TOLERANCES[out] * 2, problem.tolerance)
         c = problem.expect(
-            "c", before + shares.sum(0), out, apart=True, initial=before, tolerance=tolerance
-        )
+            "c", before + shares.sum(0), out,
+            apart="ldc", initial=before, tolerance=tolerance, written=written,
+        )  # fmt: skip
         problem.set(partial_stride=c.size)
     else:
-        c = problem.expect("c", shares, out, apart=True)
+        c = problem.expect("c", shares, out, apart="ldc", written=written)
         problem.set(partial_stride=c[0].size)
     problem.set(ldc=c.shape[-1])
-    tiles = tile_count(m, problem.integer("block_m")) * tile_count(n, problem.integer("block_n"))
-    return problem.launch(tiles, splits)
+    return problem.launch(tiles, splits, columns=sample)
 
 
 def gemm_reduce_partials(problem: KernelProblem) -> Launch:
@@ -167,12 +212,13 @@ def gemm_reduce_partials(problem: KernelProblem) -> Launch:
     block_m, block_n = problem.integer("block_m"), problem.integer("block_n")
     m = problem.length(problem.tiles, block_m, even=even)
     n = problem.length(problem.tiles, block_n, even=even, less=2)
+    problem.set(M=m, N=n)
     out = problem.element("out_dtype")
     shares = problem.operand(problem.integer("split_k"), m, n, element="fp32", scale=0.5)
-    stored = problem.put("partials", shares, "fp32", apart=True)
+    stored = problem.put("partials", shares, "fp32", apart="ldc")
     bias = problem.operand(n, element=out)
     problem.put("bias", bias, out)
     total = shares.sum(0) + (bias if problem.on("bias") else 0.0)
-    problem.expect("c", activate(total, problem.parameters["activation"]), out, apart=True)
-    problem.set(M=m, N=n, ldc=stored.shape[-1], partial_stride=stored[0].size)
+    problem.expect("c", activate(total, problem.parameters["activation"]), out, apart="ldc")
+    problem.set(ldc=stored.shape[-1], partial_stride=stored[0].size)
     return problem.launch(tile_count(m, block_m), tile_count(n, block_n))

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verilocc_bench.references.formulas import activate
-from verilocc_bench.references.gemm import matrix_sizes, put_operand
-from verilocc_bench.references.launch import Launch
-from verilocc_bench.references.problem import KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.gemm import (
+    matrix_sizes,
+    put_operand,
+    sampled_elements,
+    sampled_tiles,
+)
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import KernelProblem, pipeline_blocks, tile_count
 
 __all__ = ["gemm_experts", "gemm_gated", "gemm_quantized", "gemm_weight_only"]
 
 
-def _grid(problem: KernelProblem, m: int, n: int) -> int:
-    return tile_count(m, problem.integer("block_m")) * tile_count(n, problem.integer("block_n"))
+def _launch(problem: KernelProblem, wanted: NDArray[np.float64]) -> Launch:
+    """The launch that leaves these numbers in C."""
+    m, n = wanted.shape
+    tiles, sample = sampled_tiles(problem, m, n)
+    written = sampled_elements(problem, m, n, sample)
+    c = problem.expect("c", wanted, problem.element("out_dtype"), apart="ldc", written=written)
+    problem.set(ldc=c.shape[-1])
+    return problem.launch(tiles, columns=sample)
 
 
 def gemm_gated(problem: KernelProblem) -> Launch:
@@ -27,9 +39,7 @@ def gemm_gated(problem: KernelProblem) -> Launch:
     put_operand(problem, "gate", gate, element, transposed=transposed, leading="ldb")
     put_operand(problem, "up", up, element, transposed=transposed, leading="ldb")
     wanted = activate(a @ gate, problem.parameters["activation"]) * (a @ up)
-    c = problem.expect("c", wanted, problem.element("out_dtype"), apart=True)
-    problem.set(ldc=c.shape[-1])
-    return problem.launch(_grid(problem, m, n))
+    return _launch(problem, wanted)
 
 
 def gemm_quantized(problem: KernelProblem) -> Launch:
@@ -50,9 +60,7 @@ def gemm_quantized(problem: KernelProblem) -> Launch:
         problem.put(name, scale, "fp32")
         factors.append(scale.astype(np.float64))
     wanted = a @ b * factors[0][:, None] * factors[1][None, :]
-    c = problem.expect("c", wanted, problem.element("out_dtype"), apart=True)
-    problem.set(ldc=c.shape[-1])
-    return problem.launch(_grid(problem, m, n))
+    return _launch(problem, wanted)
 
 
 def gemm_weight_only(problem: KernelProblem) -> Launch:
@@ -75,16 +83,15 @@ def gemm_weight_only(problem: KernelProblem) -> Launch:
         packed = packed.astype(np.uint8).view(np.int8)
     else:
         packed = weights
-    stored = problem.put("b", packed, "int8", apart=True)
-    stored_scale = problem.put("scale", scale, element, apart=True)
+    stored = problem.put("b", packed, "int8", apart="ldb")
+    stored_scale = problem.put("scale", scale, element, apart="scale_stride")
     scale = problem.numbers("scale")[:groups, :n]
     if problem.on("grouped_scale"):
         scaled = weights * np.repeat(scale, block_k, axis=0)[:k]
     else:
         scaled = weights * scale[0]
-    c = problem.expect("c", a @ scaled, problem.element("out_dtype"), apart=True)
-    problem.set(ldb=stored.shape[-1], ldc=c.shape[-1], scale_stride=stored_scale.shape[-1])
-    return problem.launch(_grid(problem, m, n))
+    problem.set(ldb=stored.shape[-1], scale_stride=stored_scale.shape[-1])
+    return _launch(problem, a @ scaled)
 
 
 def gemm_experts(problem: KernelProblem) -> Launch:
@@ -100,6 +107,7 @@ def gemm_experts(problem: KernelProblem) -> Launch:
         problem.integer("block_k"),
         even=problem.on("even_k"),
     )
+    problem.set(N=n, K=k)
     experts = problem.tiles
     rows = max(2, experts * block_m * 2 // 3 // top_k)
     pair_count = rows * top_k
@@ -122,9 +130,8 @@ def gemm_experts(problem: KernelProblem) -> Launch:
     wanted = (np.repeat(a, top_k, axis=0)[:, None] @ b[expert_of_pair])[:, 0]
     if problem.on("weighted"):
         wanted = wanted * weights[:, None]
-    c = problem.expect("c", wanted, problem.element("out_dtype"), apart=True)
+    c = problem.expect("c", wanted, problem.element("out_dtype"), apart="ldc")
     problem.set(
-        token_count=pair_count, N=n, K=k, ldc=c.shape[-1], expert_stride=stored_b[0].size,
-        top_k=top_k,
-    )  # fmt: skip
+        token_count=pair_count, ldc=c.shape[-1], expert_stride=stored_b[0].size, top_k=top_k
+    )
     return problem.launch(len(expert_of_tile), tile_count(n, block_n))

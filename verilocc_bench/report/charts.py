@@ -1,7 +1,7 @@
 """The charts of a section, as specifications of Vega-Lite with their data.
 
 Names of runs are data and nothing else: the page draws them as text. A chart
-has no colours of its own but those of runs; the page adds its own.
+has the colours of runs alone; the page adds its own.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _document(
 
 
 def _line_of_instructions(lines: Sequence[str]) -> dict[tuple[int, int], int]:
-    """The line of each (block, instruction), from 0; that of a block's head for -1."""
+    """The line of each (block, instruction), from 0; the line of a block's head for -1."""
     found: dict[tuple[int, int], int] = {}
     block = instruction = -1
     for number, line in enumerate(lines):

@@ -16,7 +16,7 @@ from verilocc_bench.ir import RegisterClass
 from verilocc_bench.verification import FastVerifier, Finding, Verdict
 
 FINDINGS = 1_000
-"""At most so many findings are looked at."""
+"""The most findings that are looked at."""
 
 Point = int
 Unit = int
@@ -49,7 +49,7 @@ class Clash:
 class Occupation:
     """An assignment over the points of its function.
 
-    `used` counts the units of each file in use, up to the highest, and those of
+    `used` counts the units of each file in use, up to the highest, and the units of
     the vector files together under VECTOR. `occupancy` is None if some register
     has no legal place. `unplaced` are registers that are not drawn: the answer gives
     them no place that there is. `conflicts` and `copies` are points of instructions;

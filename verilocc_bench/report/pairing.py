@@ -21,9 +21,9 @@ EQUAL = "equal"
 class CommonFigures:
     """A run's figures over kernels that all runs have.
 
-    `asked` counts the kernels that all runs were asked, `solved` those of them that
+    `asked` counts the kernels that all runs were asked, `solved` the ones that
     all solved. `pass_at_1` is over the former, `registers_ratio`, against the
-    label, over those of the latter that have a label. Intervals are of 95 %.
+    label, over the latter with a label. Intervals are of 95 %.
     """
 
     run: ReportedRun

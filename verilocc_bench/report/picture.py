@@ -38,7 +38,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a picture, but for those of registers."""
+    """The colours of a picture, without the colours of registers."""
 
     ink: str
     faint: str

@@ -3,9 +3,9 @@
 - The certificate of a bound passes the independent check.
 - A valid answer uses at least as many registers as the bound of each file, the
   bound of the vector files together, and the lanes that are live at once.
-- If a bound proves that there is no valid answer, no judge accepts one.
-- The answer of an allocator is valid. If an allocator claims a proof that there
-  is no answer, no other allocator has one.
+- If a bound proves that no valid answer exists, no judge accepts one.
+- The answer of an allocator is valid. If an allocator claims a proof that no
+  answer exists, no other allocator has one.
 - If any allocator has an answer, `best` has one that uses no more registers.
 
 Every answer that the judges accept is checked against the first three. For the

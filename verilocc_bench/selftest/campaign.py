@@ -1,7 +1,7 @@
 """Asks every judge about mutated answers, counts, and shrinks the disagreements.
 
 A disagreement is an answer that one judge accepts and another rejects. The
-executor rejects the answers that it shows to be wrong, and accepts none. A lower
+value walk rejects the answers that it shows to be wrong, and accepts none. A lower
 bound rejects a valid answer that uses fewer registers. The allocators answer
 some of the functions; an answer that breaks the law of bounds
 (selftest.bound_law) is a disagreement, too. With a fixed number of mutants the
@@ -20,14 +20,15 @@ from typing import Any
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.bound_law import breaches
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.executed_cases import ExecutedCases
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
 from verilocc_bench.selftest.sources import Cases, CaseSource
+from verilocc_bench.settings.judges import VALUE_WALK
 from verilocc_bench.verification import FastVerifier
-from verilocc_bench.verification.judges import BOUND, EXECUTOR, Opinion
+from verilocc_bench.verification.judges import BOUND, Opinion
 
 SHRUNK_OF_A_KIND = 3
 LAW_EVALUATIONS = 200
@@ -43,8 +44,8 @@ class Tally:
     """The counts of one operator.
 
     `legality` counts mutants rejected because a register does not exist or is not
-    allowed; the executor does not run them. `killed[judge]` counts the mutants
-    that a judge rejects. Of these, the executor judged `shown_to[judge]` and
+    allowed; the value walk does not run them. `killed[judge]` counts the mutants
+    that a judge rejects. Of these, the value walk judged `shown_to[judge]` and
     showed `killed_shown[judge]` to be wrong.
     """
 
@@ -131,7 +132,7 @@ class Disagreement:
                 judge: [finding.to_json() for finding in findings]
                 for judge, findings in self.opinion.findings.items()
             },
-            "executor": None if shown is None else shown.to_json(),
+            VALUE_WALK: None if shown is None else shown.to_json(),
             "proved": self.opinion.proved,
         }
 
@@ -141,7 +142,7 @@ class Disagreement:
             lines.append(f"{judge}: {'rejects' if findings else 'accepts'}")
             lines += [f"  {finding.kind.value}: {finding.message}" for finding in findings]
         if self.opinion.shown is not None:
-            lines.append(f"{EXECUTOR}: {self.opinion.shown}")
+            lines.append(f"{VALUE_WALK}: {self.opinion.shown}")
         if self.opinion.proved is not None:
             lines.append(f"{BOUND}: {self.opinion.proved}")
         return "\n".join(lines)
@@ -152,7 +153,7 @@ class CampaignOutcome:
     """The findings of a campaign so far.
 
     `findings[kind][judge]` counts the answers in which a judge finds such a mistake. For
-    the executor these are the answers that it shows to be wrong. Answers with edits count
+    the value walk these are the answers that it shows to be wrong. Answers with edits count
     under `JUDGE (edits)`. `kinds` counts the disagreements. `asked` counts the functions
     that allocators were asked about; `answered` counts the allocators' answers, `executed`
     those whose machine code ran.
@@ -193,7 +194,7 @@ class CampaignOutcome:
             for judge, findings in opinion.findings.items()
         }
         if opinion.shown is not None:
-            kinds[EXECUTOR] = set().union(*kinds.values())
+            kinds[VALUE_WALK] = set().union(*kinds.values())
         for judge, found in kinds.items():
             for kind in found:
                 self.findings.setdefault(kind, Counter())[judge + suffix] += 1

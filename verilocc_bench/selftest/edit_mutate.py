@@ -67,7 +67,7 @@ def lost_replacement(_: AllocationProblem, answer: Answer, generator: random.Ran
 
 
 def wrong_slot(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
-    """A spill or a reload takes other slots: those of another edit, or shifted ones."""
+    """A spill or a reload takes other slots: another edit's, or shifted ones."""
     number = _pick(answer.edits, generator, EditKind.SPILL, EditKind.RELOAD)
 
     def change(insertion: Insertion) -> Insertion:

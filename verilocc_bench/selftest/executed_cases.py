@@ -8,8 +8,8 @@ from verilocc_bench.backends import backend_of
 from verilocc_bench.dataset import Row, load_raw_row
 from verilocc_bench.edits import Answer
 from verilocc_bench.machine.code_object import ARCHITECTURES
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.verification import Verifier
 
 if TYPE_CHECKING:

@@ -334,7 +334,7 @@ TARGETED: dict[str, Operator] = {
 
 
 def choose(options: Sequence[_T], generator: random.Random) -> _T:
-    """One of the options. Raises NotApplicable if there are none."""
+    """One of the options. Raises NotApplicable without options."""
     if not options:
         raise NotApplicable
     return generator.choice(options)

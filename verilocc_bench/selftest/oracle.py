@@ -147,7 +147,7 @@ class Oracle:
         return all(units(definition) == units(use) for definition, use in self._ties)
 
     def _legal_base(self, name: str, register_class: RegisterClass) -> tuple[str, int] | None:
-        """The (file, index) of a name; None if it is none, or not legal for the class."""
+        """The (file, index) of a name; None for an unknown or illegal register."""
         base = self._base(name, register_class.width)
         return base if base is not None and self._is_legal(base, register_class) else None
 

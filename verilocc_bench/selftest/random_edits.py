@@ -106,7 +106,7 @@ class _RandomEditor:
         return block, begin, end
 
     def bounds(self, block: int, vector: bool) -> tuple[int, int]:
-        """The first and the last place for insertions in a block; (1, 0) if there is none."""
+        """The first and the last place for insertions in a block; (1, 0) without a place."""
         each = self.function.blocks[block]
         target = self.problem.target
         first, last = 1, len(each.instructions) - (each.branch_guard is not None)

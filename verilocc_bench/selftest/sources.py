@@ -15,11 +15,11 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.case import Case
+from verilocc_bench.selftest.case_answers import random_answer
 from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
 from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.targets import TARGETS

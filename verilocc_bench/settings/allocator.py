@@ -80,9 +80,19 @@ class AllocatorSettings:
         return False
 
     @property
+    def compiled_answers(self) -> int:
+        """How many answers the allocator compiles, to compare their code."""
+        return 0
+
+    @property
     def attempts(self) -> int:
         """How many attempts a sample may have."""
         return self.verifier_calls if self.guided else 1
+
+    def for_samples(self, samples: int) -> AllocatorSettings:
+        """The settings for a number of samples, with what that decides where nobody said."""
+        del samples
+        return self
 
     def described(self) -> dict[str, Any]:
         """The settings as `config.options` of results.json has them, in JSON's values.

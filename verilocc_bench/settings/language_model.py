@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting, time_limit
+from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT, PROMPT_FORMATS
 
 WINDOW_REGISTERS = 16
 """A prompt of `window` places at most so many new virtual registers, unless settings say more."""
@@ -36,8 +37,8 @@ class LanguageModelSettings(AllocatorSettings):
     prompt_format: str | None = setting(
         None,
         "--prompt-format",
-        "what the model is shown (default: what it was trained on, else whole)",
-        metavar="whole|window",
+        f"what the model is shown (default: what it was trained on, else {DEFAULT_PROMPT_FORMAT})",
+        metavar="|".join(PROMPT_FORMATS),
     )
     few_shot: int = setting(
         0,
@@ -88,6 +89,12 @@ class LanguageModelSettings(AllocatorSettings):
         "ask by chat messages (default: where the model has a chat template)",
         read=bool,
     )
+
+    def for_samples(self, samples: int) -> LanguageModelSettings:
+        """Several samples are drawn, unless the settings say how."""
+        if samples == 1 or self.strategy is not None:
+            return self
+        return replace(self, strategy=SamplingStrategy.RANDOM)
 
     def described(self) -> dict[str, Any]:
         """As in AllocatorSettings; `window_registers` is there in a format with windows."""

@@ -85,6 +85,11 @@ class SearchSettings(PlacementSettings):
         read=at_least(int, 0, 10_000),
     )
 
+    @property
+    def compiled_answers(self) -> int:
+        """See AllocatorSettings."""
+        return self.compiled
+
     def __post_init__(self) -> None:
         """Raises InputError if answers are to be compiled for another objective."""
         if self.compiled and self.objective is not Objective.MACHINE_CODE:

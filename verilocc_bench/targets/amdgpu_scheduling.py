@@ -31,7 +31,7 @@ def stays_behind(instructions: Sequence[Instruction]) -> list[int]:
     """For each instruction of a block the earlier ones, as a bit mask, that it stays behind.
 
     Barriers keep their place among memory operations. A store, or an atomic, keeps its
-    place among those of the same kind of memory: the text does not tell addresses.
+    place among operations on the same kind of memory: the text does not tell addresses.
     """
     found: list[int] = []
     memory = barrier = 0

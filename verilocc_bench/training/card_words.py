@@ -12,7 +12,7 @@ BASE = "begun with `{pretrained}`"
 LIMITS = (
     "It is no compiler: it changes no instruction, splits and spills nothing, and where the "
     "registers do not suffice it has no answer. Every answer is to be judged by the verifier "
-    "before it is used. Results with different assistance (`text`, `state`) are "
+    "before it is used. Results with different assistance are "
     "not to be compared with each other."
 )
 

@@ -24,8 +24,8 @@ from verilocc_bench.training.ordering import Reordered, reordered
 from verilocc_bench.training.recipe import ExampleSource, Recipe
 from verilocc_bench.training.renaming import renamed
 from verilocc_bench.views import get_training_format, parse_label
-from verilocc_bench.views.rows import problem_of
 from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn
+from verilocc_bench.views.view_rows import problem_of
 
 ROWS_PER_FILE = 8
 

@@ -88,7 +88,7 @@ class ExampleSource:
     def _check_augmentation(self) -> None:
         has_windows = get_prompt_format(self.format).has_windows
         if self.new_registers and not has_windows:
-            raise InputError(f"source {self.format!r}: new_registers are for 'window'")
+            raise InputError(f"source {self.format!r}: new_registers are for formats with windows")
         if min(self.new_registers, default=1) < 1:
             raise InputError(f"source {self.format!r}: new_registers must be at least 1")
 

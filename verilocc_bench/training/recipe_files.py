@@ -15,6 +15,7 @@ import yaml
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
+from verilocc_bench.model.shipped import ALIASES
 
 Document = TypeVar("Document")
 
@@ -36,7 +37,8 @@ def find_recipe_file(name: str, folder: str = ".") -> Path:
 
     Raises InputError if there is neither.
     """
-    own = Path(str(files("verilocc_bench.training").joinpath("recipes", folder, f"{name}.yaml")))
+    file_name = f"{ALIASES.get(name, name)}.yaml"
+    own = Path(str(files("verilocc_bench.training").joinpath("recipes", folder, file_name)))
     path = own if re.fullmatch(r"[\w-]+", name) and own.is_file() else Path(name)
     if not path.is_file():
         known = ", ".join(sorted(each.stem for each in own.parent.glob("*.yaml")))

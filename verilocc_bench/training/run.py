@@ -27,6 +27,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
+from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
 from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.training.card import CARD, write_card
@@ -174,9 +175,9 @@ def _validation(
 def _validation_functions(recipe: Recipe, source: ExampleSource) -> int:
     """The number of functions that hold about a source's share of the examples.
 
-    In `whole` a function is one example; in other formats it has about a hundred.
+    With windows a function has about a hundred examples; else it is one.
     """
-    examples = 1 if source.format == "whole" else 100
+    examples = 100 if get_prompt_format(source.format).has_windows else 1
     return max(1, recipe.validation_examples // examples // len(recipe.sources))
 
 

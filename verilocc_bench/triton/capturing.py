@@ -91,13 +91,13 @@ class Capture:
 
     @property
     def refusals(self) -> tuple[RefusedKernel, ...]:
-        """The kernels that are no problems here, with the reasons."""
+        """The kernels that cannot be problems here, with the reasons."""
         return self.rows.refusals
 
     def save(self, folder: str | Path) -> None:
         """Writes the problems as a dataset folder that every command reads.
 
-        Raises InputError if there are none, or if the folder is not empty.
+        Raises InputError without kernels, or if the folder is not empty.
         """
         write_captured(self.rows, Path(folder))
 
@@ -201,7 +201,7 @@ def _captured_code(
 
 
 def _parameters(source: Any, metadata: Mapping[str, Any], arch: str) -> Parameters:
-    """Argument types, constants and options by name; what is no number is text."""
+    """Argument types, constants and options by name; all but numbers are texts."""
     found: dict[str, Any] = {}
     function = getattr(source, "fn", None)
     names = list(getattr(function, "arg_names", ()))

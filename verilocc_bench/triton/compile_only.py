@@ -58,9 +58,9 @@ DEVICES: Mapping[str, Mapping[str, Any]] = {
 }
 """What scripts ask of a GPU, by architecture: an MI210, an MI300X and an A100.
 
-Compute units and local memory of AMD's are those of ROCm's table of hardware specifications.
+Compute units and local memory of AMD's stand in ROCm's table of hardware specifications.
 Clocks (in kHz) and bus widths give the published bandwidths; no source was read for them. Scripts
-choose configurations and grids by these figures; none of them gets into a kernel's row.
+choose configurations and grids by these figures; they do not get into a kernel's row.
 """
 
 
@@ -127,7 +127,7 @@ class CompileOnlyDriver:
         return lambda *_arguments, **_options: None
 
     def map_python_to_cpp_type(self, kind: str) -> str:
-        """The name of a type, as it is: there is no launcher to write."""
+        """The name of a type, as it is: no launcher is written."""
         return kind
 
     def assemble_tensormap_to_arg(self, _tensormaps: Any, arguments: Any) -> Any:

@@ -19,7 +19,7 @@ class KernelReport:
     compiler's own. `own` and `ours` are the figures of the two codes, as far as both
     were made. `compiler_seconds` is the time of Triton's own stage, `seconds` the time
     that the plug-in took in addition. `cached` is true if Triton's cache had the kernel,
-    and nothing was compiled; the times are those of back then.
+    and nothing was compiled; the times are older, too.
     """
 
     kernel: str

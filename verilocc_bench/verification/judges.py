@@ -1,12 +1,12 @@
 """The judges of answers: asked one by one or together, and compared.
 
 There are four. `fast` is the check that verdicts come from; `independent`
-shares no analysis with it; `smt` asks Z3 (the extra `smt`); `executor` runs
+shares no analysis with it; `smt` asks Z3 (the extra `smt`); `value-walk` runs
 an answer along random paths and looks for a wrong value. A judge may be
 unable to judge an answer: it knows no edits, the function is too large for
 it, or its package is not installed.
 
-To add one, write a Judge and name it in _REGISTRY.
+To add one, name it in `settings.judges`, and write a Judge for _REGISTRY.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ from verilocc_bench.analysis.resolved_answer import resolve_answer
 from verilocc_bench.edits import Answer, AnswerLike
 from verilocc_bench.edits.findings import OF_VALUES, Finding, Verdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.verification.executor import Executor, Miscompile
+from verilocc_bench.settings.judges import (
+    FAST,
+    INDEPENDENT,
+    JUDGES,
+    JUDGES_OF_EDITS,
+    SMT,
+    VALUE_WALK,
+)
 from verilocc_bench.verification.fast import FastVerifier
+from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
 from verilocc_bench.verification.verifier import IndependentVerifier, Verifier
-
-FAST, INDEPENDENT, SMT, EXECUTOR = "fast", "independent", "smt", "executor"
-JUDGES = (FAST, INDEPENDENT, SMT, EXECUTOR)
-"""The names of all judges, in the order in which they are asked."""
 
 PATHS = 200
 BOUND = "lower bound"
@@ -38,7 +42,7 @@ BOUND = "lower bound"
 class Effort:
     """How hard the judges try.
 
-    The executor walks `paths` random paths of an answer that another judge
+    The value walk takes `paths` random paths of an answer that another judge
     rejects, and `paths_of_accepted` of an answer that all accept. It walks fewer
     if they would have more than `steps` instructions together. A verdict
     describes its first `findings` (None: all) and counts the others.
@@ -55,7 +59,7 @@ class Word:
     """The judgement of one judge about an answer.
 
     `verdict` is set by the judges that give verdicts. `shown` is a wrong value
-    that the executor found on one of `paths` random paths. `note` says why the
+    that the value walk found on one of `paths` random paths. `note` says why the
     judge did not run. `asked` is False if it cannot judge such an answer at all.
     """
 
@@ -80,7 +84,7 @@ class Word:
         return self.shown is not None or (self.verdict is not None and not self.verdict.valid)
 
     def __str__(self) -> str:
-        """The judgement of the executor in words."""
+        """The judgement of the value walk in words."""
         if self.shown is not None:
             return f"miscompile\n{self.shown}"
         return self.note or f"no difference on {self.paths} random paths"
@@ -114,13 +118,13 @@ class Opinion:
 
     @property
     def shown(self) -> Miscompile | None:
-        """The wrong value that the executor found."""
+        """The wrong value that the value walk found."""
         return next((word.shown for word in self.words if word.shown is not None), None)
 
     @property
     def executed(self) -> bool:
-        """True if the executor ran the answer."""
-        return any(word.judge == EXECUTOR and word.paths > 0 for word in self.words)
+        """True if the value walk ran the answer."""
+        return any(word.judge == VALUE_WALK and word.paths > 0 for word in self.words)
 
     @property
     def wrong(self) -> bool:
@@ -131,7 +135,7 @@ class Opinion:
         """Every pair of judges that contradict each other, in words.
 
         Two judges contradict each other if only one accepts the answer, or if
-        both accept and count different registers. An executor that finds no
+        both accept and count different registers. A value walk that finds no
         wrong value contradicts no other judge.
         """
         accepting = [word.judge for word in self.words if word.accepts and word.verdict is not None]
@@ -228,7 +232,7 @@ class _Smt:
         return Word(SMT, SMTVerifier(self.problem).verify(answer))
 
 
-class _Execution:
+class _ValueWalk:
     """Runs answers in which every virtual register has an existing, legal register.
 
     Other answers are wrong whatever the values are. Half of the paths go toward
@@ -248,11 +252,11 @@ class _Execution:
                 for kind, why in [*told, *((kind, kind.value) for kind in verdict.untold)]:
                     if kind not in OF_VALUES:
                         note = f"not run, for it is no matter of values: {why}"
-                        return Word(EXECUTOR, note=note)
+                        return Word(VALUE_WALK, note=note)
         try:
-            executor = executor_of(problem, answer)
+            walk = value_walk_of(problem, answer)
         except ValueError as error:
-            return Word(EXECUTOR, note=f"not run: {error}")
+            return Word(VALUE_WALK, note=f"not run: {error}")
         steps = 40 + 3 * problem.function.instruction_count
         paths = self.effort.paths
         if all(verdict.valid for verdict in verdicts):
@@ -261,21 +265,21 @@ class _Execution:
         blocks = {f.block for verdict in verdicts for f in verdict.findings if f.block}
         toward = itertools.cycle([*sorted(blocks), None])
         for seed, block in zip(range(paths), toward, strict=False):
-            shown = executor.run(seed, steps, block)
+            shown = walk.run(seed, steps, block)
             if shown is not None:
-                return Word(EXECUTOR, shown=shown, paths=seed + 1)
-        return Word(EXECUTOR, paths=paths)
+                return Word(VALUE_WALK, shown=shown, paths=seed + 1)
+        return Word(VALUE_WALK, paths=paths)
 
 
-def executor_of(problem: AllocationProblem, answer: AnswerLike) -> Executor:
-    """The executor of an answer. Raises ValueError if a register does not exist."""
+def value_walk_of(problem: AllocationProblem, answer: AnswerLike) -> ValueWalk:
+    """The value walk of an answer. Raises ValueError if a register does not exist."""
     resolved = resolve_answer(problem, answer)
     bases = {number: (base.file, base.index) for number, base in resolved.registers.items()}
-    return Executor(problem.function, problem.target, bases, resolved.edited)
+    return ValueWalk(problem.function, problem.target, bases, resolved.edited)
 
 
 def _refuse_edits(name: str, answer: Answer) -> None:
-    if answer.has_edits:
+    if answer.has_edits and name not in JUDGES_OF_EDITS:
         raise InputError(f"the judge {name!r} does not judge answers with edits")
 
 
@@ -283,5 +287,5 @@ _REGISTRY: dict[str, Callable[[AllocationProblem, Effort], Judge]] = {
     FAST: _Fast,
     INDEPENDENT: _Independent,
     SMT: _Smt,
-    EXECUTOR: _Execution,
+    VALUE_WALK: _ValueWalk,
 }

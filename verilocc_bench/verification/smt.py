@@ -25,7 +25,7 @@ Cost: linear in the pairs. A pair takes about 70 microseconds to build, 20 for
 each answer (at least twice that for the first) and for each core, and 10 kB of
 memory. A function of 5,000 pairs takes half a second. The largest one of the
 embedded dataset (190,000 pairs) takes 15 s, then 4 s for each answer, and
-1.7 GB. Bit-vectors are no faster than integers on small functions; on large
+1.7 GB. Bit-vectors are not faster than integers on small functions; on large
 ones they take twice the memory and sometimes minutes.
 """
 
@@ -158,7 +158,7 @@ class SMTVerifier:
 
         The entries of its registers stay in the core throughout. Without them,
         constraints that the answer meets could contradict each other, such as
-        those of two registers that have the same single legal base.
+        the constraints of two registers that have the same single legal base.
         """
         while len(core) > 1:
             half = core[: len(core) // 2]

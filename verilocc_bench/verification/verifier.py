@@ -57,7 +57,7 @@ class IndependentVerifier:
         return SymbolicChecker(self.problem.function)
 
     def verify(self, answer: AnswerLike, findings: int | None = None) -> Verdict:
-        """The verdict. Its registers used include those of new virtual registers.
+        """The verdict. Its registers used include the registers of new virtual registers.
 
         `findings` is the most findings that the verdict holds; it counts the others.
         """

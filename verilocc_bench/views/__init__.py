@@ -2,11 +2,13 @@
 
 from verilocc_bench.views.example import IGNORED, TokenizedExample, TokenizedOptions
 from verilocc_bench.views.graph import OperandFlag, OperandRole, ProblemGraph
-from verilocc_bench.views.graph_views import GraphView, answer_from_arrays, graph_of
+from verilocc_bench.views.graph_views import answer_from_arrays, graph_of
 from verilocc_bench.views.on_datasets import tokenize_dataset
 from verilocc_bench.views.packing import PackedBlock, pack
-from verilocc_bench.views.report import ExampleOutcome, ViewReport
-from verilocc_bench.views.rows import (
+from verilocc_bench.views.tokenized import TokenizedView
+from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn, get_training_format
+from verilocc_bench.views.view_report import ExampleOutcome, ViewReport
+from verilocc_bench.views.view_rows import (
     AnyRow,
     Label,
     column_of,
@@ -14,8 +16,6 @@ from verilocc_bench.views.rows import (
     problem_of,
     row_from_mapping,
 )
-from verilocc_bench.views.tokenized import TokenizedView
-from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn, get_training_format
 from verilocc_bench.views.vocabulary import UNKNOWN, OpcodeVocabulary
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "UNKNOWN",
     "AnyRow",
     "ExampleOutcome",
-    "GraphView",
     "Label",
     "OpcodeVocabulary",
     "OperandFlag",

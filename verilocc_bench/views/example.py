@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.views.rows import parse_label
 from verilocc_bench.views.training_turns import get_training_format
+from verilocc_bench.views.view_rows import parse_label
 
 IGNORED = -100
 """The label of a token that is not learnt, as in the losses of torch and transformers."""
@@ -33,7 +33,7 @@ class TokenizedExample:
 class TokenizedOptions:
     """The options for making examples of rows. Raises InputError for impossible options.
 
-    `prompt_format` is `whole` or `window`. For `label` see
+    `prompt_format` names one that any model can be asked in. For `label` see
     parse_label. An example longer than `maximum_tokens` is left out (if `too_long` is
     `skip`), or loses its first (`cut_start`) or last tokens (`cut_end`); None takes
     all. With `mask_prompt` only the completion is learnt. `cuts` encodes the completion

@@ -2,20 +2,16 @@
 
 All arrays have one dimension and the type int32. Their names say what they describe:
 every `instruction_…` array has one entry for each instruction, and so on. Edges are
-arrays of the same length. docs/views.md has a table of all arrays.
+arrays of the same length. docs/views.md shows how they are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from verilocc_bench.errors import InputError
 
 Integers = NDArray[np.int32]
 
@@ -139,23 +135,3 @@ class ProblemGraph:
         new = np.ones(len(left), np.bool_)
         new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
         return np.stack([left[new], right[new]])
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields by name: arrays, and other fields as text, list or number."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ProblemGraph:
-        """The inverse of to_dict; takes arrays or lists. Raises InputError for a missing field."""
-        found: dict[str, Any] = {}
-        for field in fields(cls):
-            if field.name not in values:
-                raise InputError(f"the field {field.name!r} of a graph is missing")
-            value = values[field.name]
-            if field.type == "Integers":
-                value = np.asarray(value, np.int32)
-            elif field.name in ("file_names", "class_names"):
-                value = tuple(value)
-            found[field.name] = value
-        return cls(**found)

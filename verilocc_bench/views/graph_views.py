@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench import __version__
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.placement import base_name
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import TargetFile, get_target
 from verilocc_bench.views.graph import ProblemGraph
 from verilocc_bench.views.graph_arrays import graph_arrays, label_arrays
-from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
+from verilocc_bench.views.view_rows import AnyRow, parse_label, problem_of
 from verilocc_bench.views.vocabulary import OpcodeVocabulary
 
 Bases = NDArray[np.integer[Any]] | Sequence[int]
@@ -64,44 +62,6 @@ def answer_from_arrays(graph: ProblemGraph, files: Bases, bases: Bases) -> dict[
         if file >= 0:
             answer[f"%{number}"] = _name(known, file, base, width, number)
     return answer
-
-
-class GraphView:
-    """The graph of a row by columns, for `datasets.Dataset.map`; ProblemGraph.from_dict reads it.
-
-    It is deterministic, and its pickle makes the fingerprints of `datasets` equal in
-    every process. Pass `features()` along: it gives the types of columns that are empty
-    in the first rows.
-    """
-
-    def __init__(self, vocabulary: OpcodeVocabulary, label: str = "compiler") -> None:
-        parse_label(label)
-        self.vocabulary, self.label = vocabulary, label
-
-    def __call__(self, row: AnyRow) -> dict[str, Any]:
-        """The columns of one row by name; `id` and `target` keep their meaning."""
-        return graph_of(row, self.vocabulary, label=self.label).to_dict()
-
-    def features(self) -> Any:
-        """The types of the columns, as `datasets.Features`."""
-        from datasets import Features, List, Value
-
-        numbers = List(Value("int32"))
-        others = {
-            "id": Value("string"),
-            "target": Value("string"),
-            "point_count": Value("int32"),
-            "file_names": List(Value("string")),
-            "class_names": List(Value("string")),
-        }
-        return Features({f.name: others.get(f.name, numbers) for f in fields(ProblemGraph)})
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The version changes the fingerprint whenever graphs may change.
-        return {"vocabulary": self.vocabulary, "label": self.label, "made_by": __version__}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.vocabulary, self.label = state["vocabulary"], state["label"]
 
 
 def _name(files: Sequence[TargetFile], file: int, base: int, width: int, number: int) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.views.report import ExampleOutcome, ViewReport
 from verilocc_bench.views.tokenized import OUTCOMES, TokenizedView
+from verilocc_bench.views.view_report import ExampleOutcome, ViewReport
 
 BATCH_ROWS = 8
 """Rows of a batch. A large kernel gives thousands of examples; packed blocks end with a batch."""

@@ -23,9 +23,9 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.views.example import IGNORED, TokenizedExample, TokenizedOptions
 from verilocc_bench.views.packing import PackedBlock, pack
-from verilocc_bench.views.report import ExampleOutcome, ViewReport
-from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
 from verilocc_bench.views.training_turns import TrainingTurn, get_training_format
+from verilocc_bench.views.view_report import ExampleOutcome, ViewReport
+from verilocc_bench.views.view_rows import AnyRow, parse_label, problem_of
 
 OUTCOMES = "outcomes"
 """The column of a batch's counts, in the order of ExampleOutcome."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.ir import Function
-from verilocc_bench.views.rows import AnyRow, problem_of
+from verilocc_bench.views.view_rows import AnyRow, problem_of
 
 UNKNOWN = 0
 """The id of an opcode that is not in the vocabulary."""

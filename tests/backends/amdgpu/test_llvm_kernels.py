@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import some_of
 from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
@@ -52,7 +53,7 @@ def test_normalizes_or_refuses_by_name(kernel: Path, arch: str, llc: Llc) -> Non
             assert print_function(parse_function(text)) == text
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("kernel", some_of(KERNELS, 4), ids=lambda path: path.stem)
 def test_inferred_successors_are_those_of_llvm(kernel: Path, llc: Llc) -> None:
     source = kernel.read_text()
     full = llc(source, "gfx942", "-stop-before=greedy")
@@ -62,7 +63,7 @@ def test_inferred_successors_are_those_of_llvm(kernel: Path, llc: Llc) -> None:
     assert plain == short
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("kernel", some_of(KERNELS, 4), ids=lambda path: path.stem)
 def test_renumbering_leaves_the_text(kernel: Path, llc: Llc) -> None:
     mir = llc(kernel.read_text(), "gfx942", "-stop-before=greedy")
     start = mir.index("\n...\n")

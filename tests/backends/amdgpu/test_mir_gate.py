@@ -20,6 +20,7 @@ from verilocc_bench.ir import (
     BaseRange,
     FixedUnits,
     Function,
+    Guard,
     Instruction,
     Operand,
     VirtualLanes,
@@ -205,7 +206,13 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
     ),
     "undef lost from a use": (MFMA, use(2, undef=False), "early-clobber %2", "uses"),
     "undef added to a use": (MFMA, use(0, undef=True), "early-clobber %2", "uses"),
-    "tie lost": (MFMA, use(2, tied_to=None), "early-clobber %2", "uses"),
+    "tie lost": (
+        MFMA,
+        use(2, tied_to=None),
+        "early-clobber %2",
+        "the uses %1.0:2; %1.0:2; undef %2.0:8, "
+        "the machine IR %1.0:2; %1.0:2; undef %2.0:8 tied to 0$",
+    ),
     "tie added": ("GLOBAL_LOAD_DWORD", use(0, tied_to=0), "%4:av_32 = ", "uses"),
     "early clobber lost": (
         MFMA,
@@ -235,8 +242,30 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
         "%1.lo16:vgpr_32 = COPY",
         "uses",
     ),
-    "uses dropped": ("V_LSHLREV_B32", changed(uses=()), "undef %0.sub0", "uses"),
-    "definitions dropped": ("V_MOV_B32", changed(definitions=()), "%0.sub1", "definitions"),
+    "uses dropped": (
+        "V_LSHLREV_B32",
+        changed(uses=()),
+        "undef %0.sub0",
+        "the uses none, the machine IR %0.0:1$",
+    ),
+    "uses added": (
+        "V_MOV_B32",
+        changed(uses=(Operand(FixedUnits("v", 9, 1)),)),
+        "%0.sub1",
+        "the uses v9:1, the machine IR none$",
+    ),
+    "definitions dropped": (
+        "V_MOV_B32",
+        changed(definitions=()),
+        "%0.sub1",
+        "the definitions none, the machine IR %1.1:1$",
+    ),
+    "a guard": (
+        "V_MOV_B32",
+        changed(guard=Guard(FixedUnits("v", 9, 1))),
+        "%0.sub1",
+        "a guard, the machine IR none$",
+    ),
     "implicit definition dropped": (
         "SI_CALL",
         lambda i: replace(i, definitions=i.definitions[:-1]),
@@ -250,7 +279,12 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
         "definitions",
     ),
     "a physical use dropped": ("S_ENDPGM", changed(uses=()), "S_ENDPGM", "uses"),
-    "destroyed registers dropped": ("SI_CALL", changed(destroys=()), "$sgpr30", "destroyed"),
+    "destroyed registers dropped": (
+        "SI_CALL",
+        changed(destroys=()),
+        "$sgpr30",
+        "another set of destroyed registers, the machine IR csr_amdgpu_gfx90ainsts$",
+    ),
     "fewer destroyed registers": (
         "SI_CALL",
         lambda i: replace(i, destroys=i.destroys[1:]),
@@ -261,12 +295,27 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
         "V_MOV_B32",
         changed(destroys=(FixedUnits("v", 9, 1),)),
         "%0.sub1",
-        "destroyed",
+        "destroyed registers, the machine IR none$",
     ),
-    "another opcode": ("V_MOV_B32", changed(opcode="V_NOT_B32"), "%0.sub1", "V_MOV_B32_e32"),
+    "another opcode": (
+        "V_MOV_B32",
+        changed(opcode="V_NOT_B32"),
+        "%0.sub1",
+        "V_NOT_B32, .*V_MOV_B32_e32",
+    ),
     "a part of the opcode": ("V_MOV_B32", changed(opcode="V_MOV"), "%0.sub1", "V_MOV_B32_e32"),
-    "a constant": ("S_MOV_B32.outside", changed(opcode="S_MOV_B32"), "%5:sreg_32", "may change"),
-    "EXEC said to change": ("V_MOV_B32", changed(opcode="V_MOV_B32.exec"), "%0.sub1", "of EXEC"),
+    "a constant": (
+        "S_MOV_B32.outside",
+        changed(opcode="S_MOV_B32"),
+        "%5:sreg_32",
+        "a constant, S_MOV_B32, the machine IR a register that may change$",
+    ),
+    "EXEC said to change": (
+        "V_MOV_B32",
+        changed(opcode="V_MOV_B32.exec"),
+        "%0.sub1",
+        "a change of EXEC, the machine IR no change$",
+    ),
 }
 
 
@@ -330,8 +379,29 @@ def separated(function: Function) -> Function:
     return read_as(replace(function, virtual_registers=classes), 0, number)
 
 
+def without_last(function: Function) -> Function:
+    """The function in which a fixed register takes the place of the last virtual one."""
+
+    def moved(operand: Operand) -> Operand:
+        location = operand.location
+        fixed = isinstance(location, VirtualLanes) and location.register == 5
+        return replace(operand, location=FixedUnits("v", 9, 1)) if fixed else operand
+
+    def edit(instruction: Instruction) -> Instruction:
+        definitions, uses = instruction.definitions, instruction.uses
+        return replace(
+            instruction, definitions=tuple(map(moved, definitions)), uses=tuple(map(moved, uses))
+        )
+
+    return edited(edited(function, "GLOBAL_LOAD_DWORD", edit), "BUNDLE", edit)
+
+
 FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str, str]] = {
-    "edge lost": (lambda f: with_edges(f, 1), "bb.0.entry", "edges to"),
+    "edge lost": (
+        lambda f: with_edges(f, 1),
+        "bb.0.entry",
+        r"edges to \(1,\), the machine IR to \(1, 2\)$",
+    ),
     "edges exchanged": (lambda f: with_edges(f, 2, 1), "bb.0.entry", "edges to"),
     "edge added": (lambda f: with_edges(f, 0, 1, 2), "bb.0.entry", "edges to"),
     "falling through lost": (lambda f: with_blocks(f, successors=()), "bb.1 (", "edges to"),
@@ -381,6 +451,16 @@ FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str, str]] = {
         "- { id: 3, ",
         "class S2 for %3, the machine IR sreg_64_xexec",
     ),
+    "class without its last register": (
+        lambda f: with_class(f, "V", BaseRange("v", 0, 82, 1)),
+        "- { id: 1, ",
+        "class V for %1, the machine IR vgpr_32",
+    ),
+    "scalar tuple without VCC": (
+        lambda f: with_class(f, "S2", BaseRange("s", 0, 100, 2)),
+        "- { id: 3, ",
+        "class S2 for %3, the machine IR sreg_64_xexec",
+    ),
     "class without its second file": (
         lambda f: with_class(f, "AV", BaseRange("v", 0, 83, 1)),
         "- { id: 4, ",
@@ -388,6 +468,11 @@ FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str, str]] = {
     ),
     "values exchanged": (lambda f: read_as(f, 5, 0), "BUNDLE", "the uses"),
     "value separated": (separated, "undef %0.sub0", "the uses"),
+    "value lost": (
+        without_last,
+        "%4:av_32 = GLOBAL",
+        "no register for %4, the machine IR one more$",
+    ),
     "budget raised": (
         lambda f: with_budget(f, "s", 104),
         "name: f",
@@ -417,7 +502,11 @@ def nothing(*arguments: object) -> bool:
 PLANTED: dict[str, tuple[str, object, str]] = {
     "registers that info names": ("_RESERVED_INFO", (), "none reserved"),
     "halves": ("_keeps_half", nothing, "the uses"),
-    "changes of EXEC": ("is_misnamed_mask_writer", nothing, "no change of EXEC"),
+    "changes of EXEC": (
+        "is_misnamed_mask_writer",
+        nothing,
+        "has no change of EXEC, the machine IR a change$",
+    ),
 }
 
 
@@ -426,8 +515,9 @@ def test_a_fault_planted_in_the_normalizer(
     name: str, part: object, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(normalize, name, part)
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=words) as caught:
         gated()
+    assert caught.value.source == "x.mir"
 
 
 def test_what_a_call_destroys_ends_with_the_budget() -> None:
@@ -440,3 +530,60 @@ def test_what_a_call_destroys_ends_with_the_budget() -> None:
         (call,) = (i for _, _, i in function.instructions() if i.opcode == "SI_CALL")
         lengths.append([units.count for units in call.destroys if units.first == 40])
     assert lengths == [[], [], [1], [2], [8]]
+
+
+def test_a_text_that_cannot_be_read() -> None:
+    machine, module = loaded()
+    with pytest.raises(InputError) as caught:
+        check_against_mir("verilocc-bench 1\n", TEXT, machine, module, get_target("gfx942"))
+    assert caught.value.source == "the normalized text"
+
+
+def test_machine_ir_of_no_file_is_called_mir() -> None:
+    machine, module = loaded()
+    target, other = get_target("gfx942"), TEXT.replace("V_LSHLREV", "V_LSHRREV")
+    for gate in (
+        lambda: normalized_problem(other, machine, module, target),
+        lambda: check_against_mir(print_function(gated()), other, machine, module, target),
+    ):
+        with pytest.raises(
+            InputError, match="has V_LSHLREV_B32, the machine IR V_LSHRREV"
+        ) as caught:
+            gate()
+        assert caught.value.source == "<mir>"
+
+
+SHORT = """\
+---
+name: f
+FRAMEbody: |
+  bb.0:
+    S_NOP 0, implicit undef %0:av_96_with_sub1_sub2_in_av_64_align2
+    S_ENDPGM 0
+...
+"""
+
+
+def test_a_value_that_is_read_alone() -> None:
+    text = SHORT.replace("FRAME", "")
+    function = gated(text)
+    assert [r.first for c in function.virtual_registers for r in c.ranges] == [1, 1]
+    with pytest.raises(InputError, match=r"no register for %0, the machine IR one more$") as caught:
+        check(edited(function, "S_NOP", use(0, location=FixedUnits("v", 9, 3))), text)
+    assert caught.value.line == 5
+
+
+@pytest.mark.parametrize(
+    ("frame", "reserved"),
+    [
+        ("frameInfo:\n  maxAlignment: 32\nfixedStack:\n  - { id: 0 }\n", [("s", 34, 1)]),
+        ("frameInfo:\n  maxAlignment: 16\nfixedStack:\n  - { id: 0 }\n", []),
+        ("frameInfo:\n  maxAlignment: 32\n", []),
+        ("fixedStack:\n  - { id: 0 }\n", []),
+    ],
+)
+def test_the_base_pointer_of_an_aligned_frame(
+    frame: str, reserved: list[tuple[str, int, int]]
+) -> None:
+    units = gated(SHORT.replace("FRAME", frame)).reserved
+    assert [(u.file, u.first, u.count) for u in units] == reserved

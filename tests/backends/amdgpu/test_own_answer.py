@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.amdgpu.machine_ir import ROWS, load
-from tests.sampling import some_of, some_rows
+from tests.sampling import few_rows, some_of
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.compare import compare
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel, read_kernels
@@ -69,7 +69,7 @@ COMPILED_AGAIN = [row for row in ROWS if not re.search(r"llvm\.amdgcn\.(if|loop)
 
 
 @pytest.mark.parametrize(
-    "row", some_rows(COMPILED_AGAIN), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
+    "row", few_rows(COMPILED_AGAIN), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
 )
 def test_kernels_of_the_dataset(row: Row, llc: Llc) -> None:
     text = ir_of(row)

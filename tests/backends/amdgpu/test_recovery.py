@@ -27,7 +27,7 @@ from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.cli import main
 from verilocc_bench.edits import Answer, assignment_alone
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.execution.answers import AnswerExecutor
+from verilocc_bench.execution.executed_answers import AnswerExecutor
 from verilocc_bench.ir import PhysicalRegister
 from verilocc_bench.machine.code_object import load_code_object
 from verilocc_bench.machine.execution import load_kernel

@@ -75,9 +75,13 @@ def test_functions_that_others_call_are_read(head: str, ir: str) -> None:
     ("call", "words"),
     [
         ("SI_CALL %0, @g, csr_amdgpu_other", "an unknown register mask: csr_amdgpu_other"),
+        (f"SI_CALL %0, @g, csr_amdgpu_{'x' * 40}", f"mask: csr_amdgpu_{'x' * 29}$"),
         ("SI_CALL %0, @g, CustomRegMask($q)", "an unknown register mask"),
         ("SI_CALL_ISEL %0, @g, csr_amdgpu", "calls by SI_CALL_ISEL are not supported"),
-        ("BUNDLE {\n      SI_CALL %0, @g, csr_amdgpu\n    }", "a call in a bundle"),
+        (
+            "BUNDLE {\n      SI_CALL %0, @g, csr_amdgpu\n    }",
+            ": a call in a bundle is not supported$",
+        ),
     ],
 )
 def test_calls_that_are_refused(call: str, words: str) -> None:
@@ -213,6 +217,32 @@ def test_tuples_in_instructions_that_take_them(body: str) -> None:
         normalized(body, arch=arch)
 
 
+@pytest.mark.parametrize(
+    ("instruction", "words"),
+    [
+        ("S_SETPC_B64 $sgpr30_sgpr31", "a function that ends in S_SETPC_B64 is not supported"),
+        ("SI_TCRETURN_ISEL %1", "a function that ends in SI_TCRETURN_ISEL is not supported"),
+        ("%0:vgpr_32 = PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
+        ("%0:vgpr_32 = G_PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
+        ("%0:vgpr_32 = STRICT_WWM %1", "whole-wave mode is not supported: STRICT_WWM"),
+        ("S_WAIT_LOADCNT 0", "gfx942 has no S_WAIT_LOADCNT in machine IR before allocation"),
+        (
+            "BUFFER_WBINVL1_VOL implicit $exec",
+            "expected MIR for gfx942: BUFFER_WBINVL1_VOL is an instruction of gfx90a, "
+            "not of gfx942",
+        ),
+        (
+            "%0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %1",
+            "operand 3 of V_FMAC_F32_e32 is tied to operand 0, and has another register: "
+            "expected MIR from llc -stop-before=greedy",
+        ),
+    ],
+)
+def test_the_line_of_an_instruction(instruction: str, words: str) -> None:
+    body = f"    %1:vgpr_32 = IMPLICIT_DEF\n    S_NOP 0\n    {instruction}"
+    assert refused(f"^x.mir:7: {words}$", body) == 7
+
+
 WITH_FEATURE = 'define amdgpu_kernel void @f() "target-features"="{}" {{'
 WITH_ATTRIBUTE = 'define amdgpu_kernel void @f() "{}"="{}" {{'
 
@@ -238,7 +268,10 @@ def test_what_the_architecture_lacks(head: str, ir: str, words: str) -> None:
     ("head", "ir"),
     [
         ("", WITH_FEATURE.format("-wavefrontsize32,+wavefrontsize64,-xnack,+sramecc")),
+        ("", 'target triple = "amdgcn-amd-amdhsa"'),
         ("", WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", 0)),
+        ("", WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", "")),
+        ("machineFunctionInfo:\n  dynamicVGPRBlockSize: false\n", ""),
         ("machineFunctionInfo:\n  dynamicVGPRBlockSize: 0\n", ""),
         ("machineFunctionInfo:\n  ldsSize: 65536\n", ""),
         ("machineFunctionInfo:\n  scratchSize: 70000\n", ""),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.backends.amdgpu.machine_ir import ROWS, Kernel, answer_of, kernel_of, load
-from tests.sampling import some_rows
+from tests.sampling import few_rows
 from verilocc_bench.backends.amdgpu.label import read_label
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import LlcFailed, run_llc
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 Llc = Callable[..., str]
 every_row = pytest.mark.parametrize(
-    "row", some_rows(ROWS), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
+    "row", few_rows(ROWS), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
 )
 GREEDY = ("-O3", "-x", "mir", "-start-before=greedy")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.backends.amdgpu.machine_ir import ROWS, SPLIT_ROWS, Kernel, answer_of, load
+from tests.sampling import few_rows
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
@@ -112,13 +113,17 @@ def check(kernel: Kernel, answer: Answer) -> None:
     assert not function.virtual_registers
 
 
-@pytest.mark.parametrize("row", ROWS[::5], ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+@pytest.mark.parametrize(
+    "row", few_rows(ROWS[::5]), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
+)
 def test_assignments(row: Row) -> None:
     check(load(row), Answer(answer_of(load(row), "linear-scan")))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", SPLIT, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+@pytest.mark.parametrize(
+    "row", few_rows(SPLIT), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
+)
 def test_spill_code(row: Row) -> None:
     kernel = load(row)
     answer = BUILT_IN["spill-everywhere"].allocate(Request(kernel.problem))

@@ -14,6 +14,7 @@ import pytest
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.kernel import SassCode
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction
@@ -154,7 +155,8 @@ def code(cubin: bytes, name: str | None = None) -> SassFunction:
 
 def lowered_kernel(cubin: bytes, problem: NormalizedSass, assignment: Assignment) -> LoweredCubin:
     """An assignment written into the kernel of a problem."""
-    return write_assignment(cubin, code(cubin, problem.name), problem, assignment)
+    place = read_cubin(cubin).kernel(problem.name)
+    return write_assignment(SassCode(cubin, place, code(cubin, problem.name), problem), assignment)
 
 
 def normalized(cubin: bytes, limit: int = 255) -> NormalizedSass:

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.distance_mining import evidence, mine, refused, table_to_json
 from tests.backends.nvidia.assembly import assemble
-from verilocc_bench.backends.nvidia.distance_mining import evidence, mine, refused
 from verilocc_bench.backends.nvidia.distance_table import (
     PairKind,
     distance_table,
     table_from_json,
-    table_to_json,
 )
 from verilocc_bench.backends.nvidia.hazards import HazardKind
 from verilocc_bench.backends.nvidia.issue_distances import (

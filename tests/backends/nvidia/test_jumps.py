@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from benchmarks.timing_model import TimingModel
+from benchmarks.timing_operations import registers_of
 from tests.backends.nvidia.assembled_kernels import (
     LOOP,
     assembled,
@@ -27,8 +29,6 @@ from verilocc_bench.backends.nvidia.distance_table import distance_table
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassInstruction
-from verilocc_bench.backends.nvidia.timing_model import TimingModel
-from verilocc_bench.backends.nvidia.timing_operations import registers_of
 from verilocc_bench.dataset import load_raw_row, load_rows
 from verilocc_bench.ir import Assignment
 from verilocc_bench.verification import FastVerifier

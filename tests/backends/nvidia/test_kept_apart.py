@@ -7,6 +7,8 @@ from functools import cache
 
 import pytest
 
+from benchmarks.timing_model import TimingModel
+from benchmarks.timing_operations import registers_of
 from tests.backends.nvidia.assembled_kernels import (
     LOOP,
     PRODUCT,
@@ -32,8 +34,6 @@ from verilocc_bench.backends.nvidia.kept_apart import (
     new_hazards,
 )
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.timing_model import TimingModel
-from verilocc_bench.backends.nvidia.timing_operations import registers_of
 from verilocc_bench.backends.nvidia.write_back import RunVerdict, renaming_of
 from verilocc_bench.ir import Assignment
 

@@ -10,6 +10,7 @@ from functools import reduce
 from itertools import combinations
 from operator import or_
 
+from benchmarks.timing_operations import registers_of
 from tests.backends.nvidia.assembly import assemble
 from tests.backends.nvidia.test_kept_apart import model_of
 from verilocc_bench.analysis import AllocationProblem
@@ -34,7 +35,6 @@ from verilocc_bench.backends.nvidia.records import (
     SassGuard,
     SassInstruction,
 )
-from verilocc_bench.backends.nvidia.timing_operations import registers_of
 
 FORMS = """
 MOV {one}, 0x1

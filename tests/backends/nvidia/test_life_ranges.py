@@ -4,7 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from verilocc_bench.backends.nvidia.life_range_gate import check_marks, file_masks
+from verilocc_bench.backends.nvidia.life_range_gate import (
+    LifeRangeMismatch,
+    check_marks,
+    file_masks,
+)
 from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, Marks, parse_life_ranges
 from verilocc_bench.backends.nvidia.records import (
     RegisterReference,
@@ -220,6 +224,11 @@ def test_a_wrong_width_is_found() -> None:
         "STG.E at 0x0040 (line 13), file R: ours define none, use R2 R10; "
         "NVIDIA's define none, use R2 R3 R10"
     )
+    wrong = replace(ADD[1], definitions=references("UR4"))
+    assert str(check_marks(function(ADD[0], wrong, *ADD[2:]), parsed())) == (
+        "ULDC.64 at 0x0010 (line 7), file UR: ours define UR4, use none; "
+        "NVIDIA's define UR4 UR5, use none"
+    )
 
 
 @pytest.mark.parametrize(
@@ -252,14 +261,11 @@ def test_the_guard_is_a_use() -> None:
 
 def test_rows_and_instructions_must_correspond() -> None:
     missing = check_marks(function(*ADD[:5]), parsed())
-    assert missing is not None
-    assert (missing.address, missing.line, missing.ours) == (0x50, 0, "no instruction")
+    assert missing == LifeRangeMismatch(0x50, 0, "", "", "no instruction", "a row")
     more = check_marks(function(*ADD, instruction(6, "BRA")), parsed())
-    assert more is not None
-    assert (more.address, more.line, more.theirs) == (0x60, 17, "no row")
+    assert more == LifeRangeMismatch(0x60, 17, "BRA", "", "an instruction", "no row")
     moved = check_marks(function(*ADD[:5], replace(ADD[5], address=0x60)), parsed())
-    assert moved is not None
-    assert (moved.address, moved.theirs) == (0x60, "a row at 0x0050")
+    assert moved == LifeRangeMismatch(0x60, 15, "EXIT", "", "an instruction", "a row at 0x0050")
 
 
 def one_row(general: str = "", predicates: str = "") -> LifeRanges:

@@ -9,8 +9,9 @@ import pytest
 from tests.backends.nvidia.assembly import assemble, body, normalize, permuted
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow
+from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.backends.nvidia.records import SassBlock
 from verilocc_bench.backends.nvidia.webs import GUARD
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import VirtualLanes, print_function

@@ -19,7 +19,6 @@ from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia import flow, normalize, text_gate, webs
 from verilocc_bench.backends.nvidia.cubin import read_cubin
-from verilocc_bench.backends.nvidia.flow import SassBlock
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
 from verilocc_bench.backends.nvidia.read import (
@@ -28,7 +27,7 @@ from verilocc_bench.backends.nvidia.read import (
     load_kernel,
     with_jumps,
 )
-from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
@@ -200,7 +199,7 @@ def without_last_block(function: Function) -> Function:
     return replace(function, blocks=with_edges(function, 1, (1,)).blocks[:-1])
 
 
-NOT_RESERVED = "does not reserve %s$"
+NOT_RESERVED = "^text-contradicts-code: sums: the text does not reserve %s$"
 NOT_ALIGNED = r"at 0x[0-9a-f]{4} \(line \d+\): the class \S+ does not align R\d+ and %d more$"
 FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str]] = {
     "edge lost": (
@@ -228,15 +227,15 @@ FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str]] = {
     ),
     "budget raised": (
         lambda f: with_budget(f, "R", 255),
-        "the text allows 255 registers of R, not 253$",
+        "sums: the text allows 255 registers of R, not 253$",
     ),
     "predicates taken away": (
         lambda f: with_budget(f, "P", 6),
-        "the text allows 6 registers of P, not 7$",
+        "sums: the text allows 6 registers of P, not 7$",
     ),
     "live into the entry": (
         lambda f: replace(f, live_ins=(FixedUnits("R", 7, 1),)),
-        "has registers that are live into the entry$",
+        "sums: the text has registers that are live into the entry$",
     ),
     "instruction lost": (
         lambda f: with_last_body(f, lambda body: body[:-1]),

@@ -7,18 +7,16 @@ from contextlib import suppress
 
 import pytest
 
-from tests.model.text_notes.speaker import read, speak
+from tests.model.notes.speaker import read, speak
 from verilocc_bench.allocators import FailureKind, Request, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.model.notes.attempt import NotesAttempt
-from verilocc_bench.model.notes.teacher import OutOfRegisters
-from verilocc_bench.model.prompts.notes.lanes import NOWHERE_WRITTEN, lane_lives
-from verilocc_bench.model.prompts.notes.ledger import noted_assignment
-from verilocc_bench.model.prompts.notes.reading import refuse_ties
-from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
-from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft
+from verilocc_bench.model.notes.lane_lives import NOWHERE_WRITTEN, lane_lives
+from verilocc_bench.model.notes.mentions import refuse_unspeakable
+from verilocc_bench.model.notes.notes_ledger import noted_assignment
+from verilocc_bench.model.notes.notes_window import NoBlockLeft
 from verilocc_bench.verification import Verifier
 
 HEAD = "verilocc-bench 1\ntarget sm_80\nregisters R:{} UR:4 P:4 UP:2\nclass R 1 R\nclass P 1 P\n"
@@ -39,11 +37,11 @@ def problem_of(body: str, registers: int = 8) -> AllocationProblem:
 
 
 def answer_of_the_rule(problem: AllocationProblem) -> dict[str, str]:
-    """The rule's answer. Raises OutOfRegisters or NoBlockLeft at a dead end."""
-    ledger = empty_text_ledger(problem.function)
-    for window in read(problem.function, 0, ledger):
+    """The rule's answer. Raises NoBlockLeft at a dead end."""
+    reading = read(problem.function)
+    for window in reading:
         speak(window)
-    return answer_from_assignment(problem, noted_assignment(ledger))
+    return answer_from_assignment(problem, noted_assignment(reading.ledger))
 
 
 def guarded_function(seed: int) -> str:
@@ -79,7 +77,7 @@ def test_an_answer_of_the_rule_is_right(registers: int) -> None:
     found = 0
     for seed in range(60):
         problem = problem_of(guarded_function(seed), registers)
-        with suppress(OutOfRegisters, NoBlockLeft):
+        with suppress(NoBlockLeft):
             answer = answer_of_the_rule(problem)
             verdict = Verifier(problem).verify(answer)
             assert verdict.valid, (seed, problem.normalized, verdict.findings[0])
@@ -129,7 +127,7 @@ def test_a_tie_of_two_virtual_registers_is_refused() -> None:
     problem = problem_of("bb0\n%0=MOV\n%1=OP %0~0\nSTG %1\n")
     word = r"no word for a tie of two virtual registers \(OP\)"
     with pytest.raises(InputError, match=word):
-        refuse_ties(problem.function)
+        refuse_unspeakable(problem.function)
     attempt = NotesAttempt(0, Request(problem), 0.0, 0)
     assert not attempt.goes_on
     response = attempt.response()

@@ -6,23 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.notes.test_reading import EXAMPLE
-from verilocc_bench.allocators import FailureKind, Request
+from tests.model.notes.test_mentions import EXAMPLE, example
+from verilocc_bench.allocators import Assistance, FailureKind, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.models import resolve_model
-from verilocc_bench.model.notes.allocator import NotesAllocator
-from verilocc_bench.model.notes.files import notes_folder, save_network
-from verilocc_bench.model.prompts.notes.words import PAD
-from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
+from verilocc_bench.model.notes.notes_allocator import ASKED_AGAIN, NotesAllocator
+from verilocc_bench.model.notes.notes_files import notes_folder, save_network
+from verilocc_bench.model.notes.notes_words import vocabulary
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
 torch = pytest.importorskip("torch")
 
-from verilocc_bench.model.notes.network import (  # noqa: E402
-    Cache,
+from verilocc_bench.model.notes.notes_network import (  # noqa: E402
     NotesConfiguration,
     NotesNetwork,
 )
@@ -39,34 +37,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_a_step_gives_what_the_whole_sequence_gives() -> None:
-    network, generator = NotesNetwork(SMALL), torch.Generator().manual_seed(1)
-    for parameter in network.parameters():  # so that every part counts
-        parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
-    words = torch.randint(1, len(text_vocabulary()), (3, 40), generator=generator)
-    lengths = torch.tensor([2, 17, 9])
-    with torch.inference_mode():
-        vectors = network.vectors()
-        whole = network.scores(network(words), vectors)
-        cache = Cache(SMALL, 3, 17)
-        prompt = words[:, :17].clone()
-        for row, length in enumerate(lengths):
-            prompt[row, length:] = text_vocabulary().index(PAD)
-        network(prompt, cache, lengths)
-        done = lengths.clone()
-        for step in range(8):
-            counts = torch.tensor([1 + step % 3, 1 + (step + 1) % 3, 2])
-            fed = torch.zeros(3, 3, dtype=torch.long)
-            for row in range(3):
-                fed[row, : counts[row]] = words[row, done[row] : done[row] + counts[row]]
-            scores = network.step(fed, counts, cache, vectors)
-            done += counts
-            assert torch.allclose(scores, whole[torch.arange(3), done - 1], atol=1e-4)
-        cache.keep([0, 2])
-        scores = network.step(
-            words[[0, 2], done[[0, 2]]][:, None], counts[:2] * 0 + 1, cache, vectors
-        )
-        assert torch.allclose(scores, whole[[0, 2], done[[0, 2]]], atol=1e-4)
+def test_a_model_that_has_not_learnt_fails_and_is_asked_again_where_checked(folder: Path) -> None:
+    request = Request(AllocationProblem(example()))
+    free = NotesAllocator("free", folder, LocalModelSettings())
+    assert free.assistance is Assistance.INTERVALS
+    assert free.prompt.format == "text-notes"
+    assert len(free.prompt.hash) == 64
+    ((_, response),) = free.respond([request])
+    assert response.failure is FailureKind.UNPARSABLE
+    assert response.details["asks"] == 1
+    checked = NotesAllocator("checked", folder, LocalModelSettings(decoding=Decoding.CHECKED))
+    ((_, response),) = checked.respond([request])
+    assert response.details["asks"] == 1 + ASKED_AGAIN
+
+
+def test_a_batch_gives_what_its_requests_give_alone(folder: Path) -> None:
+    options = LocalModelSettings(batch_size=3, strategy=SamplingStrategy.RANDOM, temperature=0.7)
+    allocator = NotesAllocator("m", folder, options)
+    requests = [Request(AllocationProblem(example()), seed=seed) for seed in range(5)]
+    together = dict(allocator.respond(requests))
+    for place, each in enumerate(requests):
+        ((_, alone),) = allocator.respond([each])
+        assert (alone.message, alone.answer) == (together[place].message, together[place].answer)
 
 
 def test_classes_without_words_have_no_answer(folder: Path) -> None:
@@ -115,13 +107,16 @@ def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
         (tmp_path / "config.json").write_text(wrong)
         with pytest.raises(InputError, match=message):
             NotesAllocator("m", tmp_path, LocalModelSettings())
+    with pytest.raises(InputError, match="knows the prompt format text-notes alone"):
+        NotesAllocator("m", folder, LocalModelSettings(prompt_format="window"))
     (tmp_path / "config.json").write_text("{}")
     assert notes_folder(str(tmp_path)) is None
+    assert notes_folder(str(folder)) == folder
 
 
 def test_each_word_has_a_vector_of_its_own() -> None:
     vectors = NotesNetwork(SMALL).vectors()
-    assert len({tuple(vector.tolist()) for vector in vectors}) == len(text_vocabulary())
+    assert len({tuple(vector.tolist()) for vector in vectors}) == len(vocabulary())
 
 
 def test_the_split_track_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

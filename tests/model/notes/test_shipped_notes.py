@@ -20,9 +20,9 @@ from verilocc_bench.verification import Verifier
 
 pytest.importorskip("torch")
 
-from verilocc_bench.model.notes.files import load_network
+from verilocc_bench.model.notes.notes_files import load_network
 
-LAST = "reference-text-notes-further"
+LAST = "reference-further"
 """The recipe by which it was trained last."""
 
 

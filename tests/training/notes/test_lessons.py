@@ -13,7 +13,7 @@ import pytest
 from tests.generated import random_function
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.ir import parse_function
-from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
+from verilocc_bench.model.notes.notes_words import vocabulary
 from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
 from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 
@@ -26,7 +26,7 @@ from verilocc_bench.training.notes.recipe import NotesRecipe  # noqa: E402
 
 
 def in_words(lesson: Lesson) -> list[str]:
-    words = text_vocabulary()
+    words = vocabulary()
     return [words[token] for token in lesson.tokens]
 
 
@@ -85,14 +85,12 @@ def test_a_name_keeps_its_register_and_a_new_one_takes_what_stands_on_a_list() -
     assert new > 300
 
 
-def test_lessons_of_a_function_are_its_windows_and_fill_its_notes() -> None:
+def test_lessons_of_a_function_are_its_windows() -> None:
     row = min(load_rows("mini").rows, key=lambda row: row.n_instructions)
     function = parse_function(row.normalized, row.id)
-    lessons, ledger = function_lessons(function, 0)
-    assert len(list(lessons)) > 3
-    assert len(ledger.given) == len(function.virtual_registers)
+    assert len(list(function_lessons(function, 0))) > 3
     readings = [
-        in_words(next(function_lessons(function, 0, withheld=withheld)[0]))
+        in_words(next(function_lessons(function, 0, withheld=withheld)))
         for withheld in (False, True)
     ]
     assert readings[0] != readings[1]  # some of the registers are not there
@@ -107,7 +105,7 @@ def test_a_model_of_the_format_is_trained_and_answers(tmp_path: Path) -> None:
         once, twice = (tmp_path / each / name for each in ("once", "twice"))
         assert once.read_bytes() == twice.read_bytes(), name
     allocator = resolve_model(str(tmp_path / "once"))
-    assert allocator.assistance == "text"
+    assert allocator.assistance == "intervals"
     assert allocator.prompt is not None
     assert allocator.prompt.format == "text-notes"
     assert "text-notes" in (tmp_path / "once" / "README.md").read_text()

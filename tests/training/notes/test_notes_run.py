@@ -15,8 +15,8 @@ from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 
 torch = pytest.importorskip("torch")
 
-from verilocc_bench.model.notes.files import load_network  # noqa: E402
-from verilocc_bench.model.notes.network import NotesConfiguration  # noqa: E402
+from verilocc_bench.model.notes.notes_files import load_network  # noqa: E402
+from verilocc_bench.model.notes.notes_network import NotesConfiguration  # noqa: E402
 from verilocc_bench.training.notes import run  # noqa: E402
 from verilocc_bench.training.notes.pools import pool_batches  # noqa: E402
 from verilocc_bench.training.notes.recipe import NotesRecipe  # noqa: E402

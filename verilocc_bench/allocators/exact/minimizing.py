@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from verilocc_bench.allocators.exact.placing import ExactStatus, solve
+from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
 from verilocc_bench.allocators.search.model import placement_models
-from verilocc_bench.allocators.search.shapes import used_by_file
+from verilocc_bench.allocators.search.search_shapes import used_by_file
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds.cliques import other_pairs
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
@@ -143,7 +143,7 @@ class _Minimizing:
         return _Outcome(None, tuple(refutations) if certified else None, undecided)
 
     def place(self, shape: Shape, hint: Assignment | None) -> tuple[Assignment | None, bool]:
-        """An assignment within a shape, or None; and True if there is none."""
+        """An assignment within a shape, or None; and True if none exists."""
         assignment: Assignment = {}
         for model in self.models:
             bases = None if hint is None else model.bases(hint)

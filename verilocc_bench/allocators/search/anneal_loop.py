@@ -9,7 +9,7 @@ Annealing", Science 1983).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,32 @@ def take(node: int, base: int, change: int, taken: NDArray[np.int32], space: Spa
             taken[space.other[k], unit] += change
 
 
+@compiled
+def blocked(bases: Integers, space: Space) -> NDArray[np.int32]:
+    """The number of nodes that block each base of each node."""
+    count, units = space.allowed.shape
+    taken = np.zeros((count, units), np.int32)
+    for node in range(count):
+        take(node, bases[node], 1, taken, space)
+    return taken
+
+
+@compiled
+def in_the_way(node: int, base: int, scene: Any, moved: Integers) -> int:
+    """Fills `moved`, behind its first place, with the nodes that block a base of a node.
+
+    Returns the end of those places: 1 more than the number of such nodes. A scene has
+    `bases`, `taken` and `space`.
+    """
+    space, end = scene.space, 1
+    if scene.taken[node, base]:
+        for k in range(space.start[node], space.start[node + 1]):
+            if base - scene.bases[space.other[k]] == space.distance[k]:
+                moved[end] = space.other[k]
+                end += 1
+    return end
+
+
 class _Scene(NamedTuple):
     """A placement, its items, the number of nodes that block each base of each node, and space."""
 
@@ -149,19 +175,6 @@ def _free_base(node: int, scene: _Scene, state: NDArray[np.uint64]) -> int:
 
 
 @compiled
-def _in_the_way(node: int, base: int, scene: _Scene, others: Integers, theirs: Integers) -> int:
-    """Fills the arrays with the nodes that block a base, and their bases; returns their number."""
-    bases, _, taken, space = scene
-    found = 0
-    if taken[node, base]:
-        for k in range(space.start[node], space.start[node + 1]):
-            if base - bases[space.other[k]] == space.distance[k]:
-                others[found], theirs[found] = space.other[k], bases[space.other[k]]
-                found += 1
-    return found
-
-
-@compiled
 def _costly_item(items: Items, bases: Integers, state: NDArray[np.uint64]) -> int:
     """The next item with a cost after a random one, or -1 if no item has a cost."""
     count = len(items.weights)
@@ -203,10 +216,7 @@ def anneal_loop(
     `schedule` has the temperature of each step. `bases` becomes the cheapest
     placement found.
     """
-    count, units = space.allowed.shape
-    taken = np.zeros((count, units), np.int32)
-    for node in range(count):
-        take(node, bases[node], 1, taken, space)
+    taken = blocked(bases, space)
     current = total_cost(items, bases)
     best, least = bases.copy(), current
     scene = _Scene(bases, items, taken, space)
@@ -228,8 +238,10 @@ def anneal_loop(
         if base < 0:
             continue
         # The node first, then each node in its way.
-        moved[0], old[0] = node, bases[node]
-        out = 1 + _in_the_way(node, base, scene, moved[1:], old[1:])
+        moved[0] = node
+        out = in_the_way(node, base, scene, moved)
+        for turn in range(out):
+            old[turn] = bases[moved[turn]]
         change = _put(node, base, scene)
         placed = 1
         while placed < out:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.anneal_loop import (
     MOST_IN_THE_WAY,
     NO_PRICE,
+    blocked,
     cost_at,
+    in_the_way,
     take,
     total_cost,
 )
@@ -47,6 +49,12 @@ class _CodeScene(NamedTuple):
     taken: NDArray[np.int32]
     space: Space
     prices: Integers
+
+
+@compiled
+def _scene(bases: Integers, space: Space, costs: CodeCosts) -> _CodeScene:
+    prices = np.zeros(space.allowed.shape[1], np.int64)
+    return _CodeScene(bases, costs.items, costs.soft, blocked(bases, space), space, prices)
 
 
 @compiled
@@ -126,19 +134,6 @@ def _costly_node(scene: _CodeScene, state: NDArray[np.uint64]) -> int:
 
 
 @compiled
-def _blockers(node: int, base: int, scene: _CodeScene, moved: Integers) -> int:
-    """Fills `moved`, from its second place on, with the nodes that block a base. Returns 1 more
-    than their number."""
-    space, end = scene.space, 1
-    if scene.taken[node, base]:
-        for k in range(space.start[node], space.start[node + 1]):
-            if base - scene.bases[space.other[k]] == space.distance[k]:
-                moved[end] = space.other[k]
-                end += 1
-    return end
-
-
-@compiled
 def shuffle_loop(
     bases: Integers,
     space: Space,
@@ -147,13 +142,9 @@ def shuffle_loop(
     state: NDArray[np.uint64],
 ) -> None:
     """Moves random nodes to random free bases, so that the cost of the placement does not rise."""
-    count, units = space.allowed.shape
-    taken = np.zeros((count, units), np.int32)
-    for node in range(count):
-        take(node, bases[node], 1, taken, space)
-    scene = _CodeScene(bases, costs.items, costs.soft, taken, space, np.zeros(units, np.int64))
+    scene = _scene(bases, space, costs)
     for _ in range(moves):
-        node = next_random(state, count)
+        node = next_random(state, len(bases))
         _price_bases(node, scene)
         base = _cheapest_base(node, 0, scene, state)
         if base >= 0 and scene.prices[base] <= scene.prices[bases[node]]:
@@ -173,11 +164,7 @@ def code_loop(
     `schedule` has the temperature of each step. `bases` becomes the cheapest
     placement found.
     """
-    count, units = space.allowed.shape
-    taken = np.zeros((count, units), np.int32)
-    for node in range(count):
-        take(node, bases[node], 1, taken, space)
-    scene = _CodeScene(bases, costs.items, costs.soft, taken, space, np.zeros(units, np.int64))
+    scene = _scene(bases, space, costs)
     current = code_cost(bases, costs)
     best, least = bases.copy(), current
     moved = np.empty(MOST_IN_THE_WAY + 1, np.int64)
@@ -194,7 +181,7 @@ def code_loop(
             continue
         # The node first, then each node in its way.
         moved[0] = node
-        out = _blockers(node, base, scene, moved)
+        out = in_the_way(node, base, scene, moved)
         change, placed = 0, 0
         while placed < out:
             if placed:

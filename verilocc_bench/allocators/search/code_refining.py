@@ -114,7 +114,7 @@ def costs_beside(costs: CodeCosts, bases: Integers) -> CodeCosts:
 
 
 def descend(costs: CodeCosts, bases: Integers, space: Space, budget: SearchBudget) -> Integers:
-    """A placement of no higher cost, reached by moves none of which raises the cost."""
+    """A placement of equal or lower cost, reached by moves that never raise the cost."""
     found = bases.copy()
     if len(found):
         schedule = np.zeros(budget.steps, np.int64)

@@ -1,32 +1,25 @@
 """Compilation of inner loops by numba, and the random numbers that they draw.
 
-Compiled code is kept beside this package, or in numba's cache folder if the
-package's folder cannot be written, so only the very first call waits for the
-compiler. Loops use integers alone: the same input gives the same result on every
+Loops use integers alone: the same input gives the same result on every
 machine. Import this module only when a search begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, cast
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.errors import MissingExtraError
 
-Function = TypeVar("Function", bound=Callable[..., object])
-
 try:
-    import numba
+    from verilocc_bench.compilation import Compilation
 except ModuleNotFoundError:
     raise MissingExtraError("numba", "exact", "the search for assignments") from None
 
 
-def compiled(function: Function) -> Function:
-    """The function compiled to machine code, at its first call for each set of types."""
-    return cast("Function", numba.njit(cache=True)(function))
+compiled = Compilation(Path(__file__).parent, "the search").compiled
 
 
 def random_state(seed: int) -> NDArray[np.uint64]:

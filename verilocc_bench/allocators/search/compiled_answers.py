@@ -6,7 +6,7 @@ the order of the text. Then come placements near the best so far. Each is compil
 
 If the compiler's own assignment is known, it comes before all, and instead of tight
 placements one near it that keeps the order of its instructions. Then an answer is only
-taken if none of the counts of its code is worse than the compiler's own, unless it gives
+taken if no count of its code is worse than the compiler's own, unless it gives
 more waves.
 """
 
@@ -38,7 +38,7 @@ Placement = dict[tuple[str, ...], Integers]
 """The node bases of each model, by its files."""
 
 _SHARES = (1, 4, 16)
-"""One of so many nodes moves from one compiled answer to the next, in turn."""
+"""One node of this number moves from one compiled answer to the next, in turn."""
 
 _SHARES_BESIDE = (16, 64, 4)
 """The same near the compiler's own assignment, where few moves do better than many."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from verilocc_bench.allocators.ejection import Ejection
-from verilocc_bench.allocators.exact.placing import ExactStatus, solve
+from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
 from verilocc_bench.allocators.first_fit import first_fit
 from verilocc_bench.allocators.graph_coloring import coloring_order
 from verilocc_bench.allocators.linear_scan import scan_order
@@ -24,13 +24,13 @@ from verilocc_bench.errors import AllocationFailed
 Fallback = Callable[[PlacementModel, SearchOptions], Integers | None]
 
 EXACT_EFFORT = 5
-"""The factor on CP-SAT's budget for a question, for without a placement there is no answer."""
+"""The factor on CP-SAT's budget for a question, for an answer needs a placement."""
 
 
 def place_otherwise(model: PlacementModel, options: SearchOptions) -> tuple[str, Integers] | None:
     """The name and the placement of the first fallback that finds one, or None.
 
-    Raises AllocationFailed if CP-SAT proves that there is no placement.
+    Raises AllocationFailed if CP-SAT proves that no placement exists.
     """
     for name, fallback in _FALLBACKS.items():
         bases = fallback(model, options)

@@ -33,7 +33,7 @@ PERSISTENCE = 2
 _ORDER_TEMPERATURES = np.array([2, 1, 0], np.int64)
 
 MOST_LEFT = 3
-"""Fresh starts follow where patience has left at most so many nodes without a place."""
+"""Fresh starts follow where patience has left at most this number of nodes without a place."""
 
 MANY_LEFT = 10
 """With more nodes left after the first chunk a search gives up."""

@@ -57,7 +57,7 @@ from verilocc_bench.allocators.search.options import (
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
-from verilocc_bench.allocators.search.shapes import (
+from verilocc_bench.allocators.search.search_shapes import (
     least_ends,
     scalar_shapes,
     used_by_file,
@@ -156,7 +156,7 @@ class Search:
         return found
 
     def _fewer_are_worth_more(self) -> bool:
-        """True if the objective pays for fewer registers than those of the placement."""
+        """True if the objective pays for fewer registers than the placement has."""
         if self.options.objective is not Objective.MACHINE_CODE:
             return True
         used, occupancy = self._used(), self.problem.occupancy

@@ -1,7 +1,7 @@
 """Soft exclusions: distances of two nodes that are allowed, at a cost.
 
 They come from false dependences (analysis.false_dependences). A pair of instructions
-costs once if any of its lanes share a unit. Weights are those of refinement_items: ten
+costs once if any of its lanes share a unit. Weights are on the scale of refinement_items: ten
 times more for each loop around the pair.
 """
 

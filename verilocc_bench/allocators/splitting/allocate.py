@@ -22,7 +22,7 @@ from verilocc_bench.allocators.splitting.candidates import RegionKey, SplitPlan
 from verilocc_bench.allocators.splitting.choice import Needs, Planner
 from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Crowding, available
 from verilocc_bench.allocators.splitting.obstacles import Obstacles
-from verilocc_bench.allocators.splitting.placement import place_nodes
+from verilocc_bench.allocators.splitting.split_placement import place_nodes
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
@@ -121,7 +121,7 @@ class _Splitter:
         ]
 
     def run(self) -> Attempt:
-        """A complete attempt. Raises AllocationFailed if there is none."""
+        """A complete attempt. Raises AllocationFailed without one."""
         best = self._by_limits()
         if best.left:
             best = self._by_clearing(best)
@@ -147,7 +147,7 @@ class _Splitter:
     def _by_limits(self) -> Attempt:
         """The best attempt with ever lower limits where registers find no place.
 
-        Afterwards the limits are those of that attempt.
+        Afterwards the limits are that attempt's.
         """
         best = attempt = self._attempt(seeds=FIRST_SEEDS)
         self.least = attempt.plan.cost

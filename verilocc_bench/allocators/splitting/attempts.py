@@ -16,8 +16,8 @@ from verilocc_bench.allocators.search.model import PlacementModel, placement_mod
 from verilocc_bench.allocators.spill_code import natural_class
 from verilocc_bench.allocators.splitting.candidates import SplitPlan
 from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Crowding
-from verilocc_bench.allocators.splitting.placement import Placed, place_nodes
 from verilocc_bench.allocators.splitting.rewrite import Homes, Rewritten, rewrite
+from verilocc_bench.allocators.splitting.split_placement import Placed, place_nodes
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import Assignment, PhysicalRegister, RegisterClass
 

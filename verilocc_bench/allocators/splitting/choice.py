@@ -1,6 +1,6 @@
 """Chooses the cheapest regions to put away so that no place has too many lanes.
 
-An integer program like that of Appel and George ("Optimal Spilling for CISC
+An integer program like Appel and George's ("Optimal Spilling for CISC
 Machines with Few Registers", PLDI 2001), over regions instead of points:
 
     x[r]  the region's unit is elsewhere throughout the region

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from verilocc_bench.allocators.splitting.candidates import Candidates, UnitTraits
 from verilocc_bench.allocators.splitting.demand import lane_counts, lanes_of, live_masks
-from verilocc_bench.allocators.splitting.flow import held_lanes
 from verilocc_bench.allocators.splitting.loop_nest import find_loops
 from verilocc_bench.allocators.splitting.regions import UnitRegions, find_regions
 from verilocc_bench.allocators.splitting.sites import Sites
-from verilocc_bench.allocators.splitting.units import spill_units
-from verilocc_bench.allocators.splitting.webs import WebFinder
+from verilocc_bench.allocators.splitting.split_flow import held_lanes
+from verilocc_bench.allocators.splitting.split_units import spill_units
+from verilocc_bench.allocators.splitting.split_webs import WebFinder
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import At
 from verilocc_bench.ir import RegisterClass

@@ -10,7 +10,7 @@ Cost: one count of bits for each position.
 
 from __future__ import annotations
 
-from verilocc_bench.allocators.splitting.flow import LaneMasks
+from verilocc_bench.allocators.splitting.split_flow import LaneMasks
 from verilocc_bench.analysis import AllocationProblem
 
 
@@ -51,7 +51,7 @@ def lane_counts(
 
 
 def lanes_of(problem: AllocationProblem, files: tuple[str, ...], moved: frozenset[int]) -> int:
-    """The lanes of some files as a bit mask: fixed ones, and those of virtual registers.
+    """The lanes of some files as a bit mask: fixed ones, and the lanes of virtual registers.
 
     A virtual register counts for the first file of its class. Registers in `moved`
     do not count.

@@ -22,7 +22,7 @@ OUTSIDE = -1
 class LoopNest:
     """`innermost[block]` is the innermost loop of a block, `parents[loop]` the loop around a loop.
 
-    Both are OUTSIDE if there is no such loop.
+    Both are OUTSIDE without such a loop.
     """
 
     innermost: tuple[int, ...]

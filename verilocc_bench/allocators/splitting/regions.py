@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from verilocc_bench.allocators.splitting.flow import LaneMasks
 from verilocc_bench.allocators.splitting.loop_nest import OUTSIDE, LoopNest
-from verilocc_bench.allocators.splitting.units import SpillUnit
+from verilocc_bench.allocators.splitting.split_flow import LaneMasks
+from verilocc_bench.allocators.splitting.split_units import SpillUnit
 from verilocc_bench.analysis import iterate_bits
 from verilocc_bench.ir import Function
 

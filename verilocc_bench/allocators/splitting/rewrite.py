@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from verilocc_bench.allocators.splitting.candidates import SplitPlan
 from verilocc_bench.allocators.splitting.regions import UnitRegions
-from verilocc_bench.allocators.splitting.webs import Web, WebFinder, Webs
+from verilocc_bench.allocators.splitting.split_webs import Web, WebFinder, Webs
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import (
     At,

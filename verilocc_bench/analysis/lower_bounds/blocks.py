@@ -4,7 +4,7 @@ Registers that fit at each point, and by residues at many points, may still not
 fit together: a tuple keeps its units, and where it or some of its lanes end, the
 units that it leaves must suit the registers that come next. Two to six cliques
 show that, mostly around a point of high pressure. The search looks at windows of
-cliques, the short ones first, and among those of one length the ones with the
+cliques, the short ones first, and of one length the ones with the
 most lanes first. Longer windows leave out cliques: they take the one with the
 most lanes out of every two, four or eight. lower_bounds.block_program has the
 program that is solved for each window.
@@ -73,7 +73,7 @@ def _in_turn(
 
 
 def _levels(count: int) -> list[tuple[int, int]]:
-    """The levels whose windows hold more of so many cliques than those of smaller levels."""
+    """The levels whose windows hold more of `count` cliques than smaller levels' windows."""
     first, *others = LEVELS
     longer = [(size, stride) for size, stride in others if count > size // 2 * stride]
     return [first, *longer] if count else []

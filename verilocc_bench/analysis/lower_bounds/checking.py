@@ -33,7 +33,7 @@ from verilocc_bench.ir import FixedUnits, RegisterClass
 def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
     """Checks the proof of a bound.
 
-    Raises InputError, with what is wrong, if the bound is not proved. Raises
+    Raises InputError with the fault if the bound is not proved. Raises
     MissingExtraError if the proof needs a solver that is not installed.
     """
     source = f"bound of {problem.id}"
@@ -52,7 +52,7 @@ def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
 
 
 def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) -> None:
-    """Raises InputError if an allocation of fewer registers may fit none of the refuted shapes.
+    """Raises InputError if an allocation of fewer registers may fit no refuted shape.
 
     A shape must limit every file in which lanes of the bound's files may lie: a
     refutation proves nothing about a file that its shape leaves out.

@@ -14,7 +14,7 @@ from verilocc_bench.errors import ContradictionError
 
 
 def proves_infeasible(problem: AllocationProblem, bound: LowerBound) -> bool:
-    """True if the bound exceeds what any assignment can use: then there is no valid one."""
+    """True if the bound exceeds what any assignment can use: then no assignment is valid."""
     return bound.value > most_registers(problem, bound.group)
 
 

@@ -77,8 +77,8 @@ class LowerBound:
     """No valid assignment uses fewer than `value` registers.
 
     `group` is `vector`, the scored files, or the name of another file.
-    `refutations` cover all shapes of `value` - 1. The tuple is empty if there is
-    no such shape: if the function's own physical registers reach that far, or
+    `refutations` cover all shapes of `value` - 1. The tuple is empty without
+    such a shape: if the function's own physical registers reach that far, or
     for a value of 0. `kind` is the strongest kind among the refutations.
     """
 

@@ -101,7 +101,7 @@ def _unions(needed: list[int], units: list[int]) -> _Unions:
 def _unions_of_files(
     problem: AllocationProblem, shape: Shape, needed: list[int], units: list[int]
 ) -> _Unions:
-    """For each choice of files the union of what is `needed` there; the last is all files."""
+    """For each choice of files the union of their `needed`; the last is all files."""
     masks = [_mask_of_file(problem, file, limit) for file, limit in shape]
     chosen = [
         reduce(or_, some) for size in range(1, len(masks) + 1) for some in combinations(masks, size)
@@ -117,6 +117,6 @@ def _within(unions: list[int], units: list[int]) -> NDArray[np.int64]:
 
 
 def _words(masks: list[int], words: int) -> NDArray[np.uint64]:
-    """Each mask as a row of so many words."""
+    """Each mask as a row of `words` words."""
     data = b"".join(mask.to_bytes(8 * words, "little") for mask in masks)
     return np.frombuffer(data, "<u8").reshape(len(masks), words)

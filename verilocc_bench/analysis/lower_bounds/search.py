@@ -125,7 +125,7 @@ class BoundSearch:
         """The largest value such that every shape of one register less is refuted.
 
         If nothing fits at all, the value is one more than any assignment could
-        use (see `most_registers`): a proof that there is no valid assignment.
+        use (see `most_registers`): a proof that no valid assignment exists.
         The search does not try values from `known` on.
         """
         value = self._least()

@@ -44,7 +44,7 @@ def _largest_ends(problem: AllocationProblem) -> dict[str, int]:
 def most_registers(problem: AllocationProblem, group: str) -> int:
     """The registers of a group that no assignment exceeds, valid or not.
 
-    A lower bound above this number proves that there is no valid assignment. The
+    A lower bound above this number proves that no valid assignment exists. The
     number may exceed the budget: the units that the function itself names count
     wherever they lie.
     """
@@ -59,7 +59,7 @@ def shapes_of_value(problem: AllocationProblem, group: str, value: int) -> tuple
 
     An assignment uses at most `value` registers exactly when it fits one of the
     shapes. No limit exceeds the units that legal bases and fixed units reach.
-    There is no shape if the function's own physical registers alone exceed
+    The result is empty if the function's own physical registers alone exceed
     `value`.
     """
     files = file_group(problem.function, problem.target, group)

@@ -68,7 +68,7 @@ class CodeWorth:
         conflicts: BankConflicts | None,
         identity_copies: int | None,
     ) -> dict[str, float | None]:
-        """The figures of a comparison by name, with those of the answer itself.
+        """The figures of a comparison by name, and the figures of the answer itself.
 
         An unknown figure is None. `occupancy` is the answer's occupancy; `waves` is
         the code's, which may need registers that no answer names.

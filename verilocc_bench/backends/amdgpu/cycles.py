@@ -70,7 +70,7 @@ class LoopEstimate:
 
 
 def find_analyzer() -> Analyzer:
-    """llvm-mca of the right release, or the reason why there is none.
+    """llvm-mca of the right release, or the reason why it is missing.
 
     Raises InputError if the environment names a program that is not that.
     """

@@ -35,7 +35,7 @@ def llc_output(machine_ir: str, arch: str, kind: str, run: Callable[[str], bytes
     """llc's output for machine IR, with the hidden arguments that it lacks.
 
     `run` runs llc for a kind of output, `asm` or `obj`; so does `kind` name it. Raises InputError
-    if an object file needs llvm-mc and there is none.
+    if an object file needs llvm-mc and it is missing.
     """
     kernels = kernels_with_dynamic_memory(machine_ir)
     if not kernels:

@@ -2,7 +2,7 @@
 
 Without LLVM IR llc takes every function for one that others call: the descriptor of a kernel says
 then that it needs no registers. An empty definition makes it a kernel, and its registers,
-stack and local memory are those of its code. The arguments of the kernel stay unknown.
+stack and local memory follow from its code. The arguments of the kernel stay unknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def lacks_definition(code: MachineCode) -> bool:
 
 
 def with_definitions(text: str) -> str:
-    """Machine IR with a definition of each of its functions, none of which has one."""
+    """Machine IR with a definition of each of its functions, which have no definition yet."""
     lines = ["--- |"]
     for name, frame in MirFile(text, "the assigned machine IR").frames.items():
         is_kernel = frame.settings("machineFunctionInfo").get("isEntryFunction") == "true"

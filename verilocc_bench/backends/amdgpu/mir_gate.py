@@ -103,7 +103,7 @@ def check_against_mir(
 ) -> Function:
     """The function of a normalized text.
 
-    Raises InputError with the line if it is not that of the machine IR. `text` is the
+    Raises InputError with the line if it differs from the machine IR. `text` is the
     file that `machine` and `module` were read from.
     """
     subject = parse_function(normalized, "the normalized text")
@@ -164,9 +164,6 @@ class _Comparison:
         reserved = set(self._reserved())
         if set(subject.reserved) != reserved:
             raise self.error(line, f"{_names(subject.reserved)} reserved", _names(reserved))
-        if len(self.numbers) != len(subject.virtual_registers):
-            counts = len(subject.virtual_registers), len(self.numbers)
-            raise self.error(line, f"{counts[0]} virtual registers", str(counts[1]))
         for name, number in self.numbers.items():
             self._compare_class(name, number)
 
@@ -187,6 +184,8 @@ class _Comparison:
         short = opcode.partition(".")[0]
         if not line.opcode.startswith(short) or not _ENCODINGS.fullmatch(line.opcode[len(short) :]):
             raise self.error(line.number, opcode, line.opcode)
+        if instruction.guard is not None:
+            raise self.error(line.number, "a guard", "none")
         definitions, uses = self._operands(line)
         for what, operands, expected in (
             ("definitions", instruction.definitions, definitions),
@@ -281,7 +280,7 @@ class _Comparison:
             if (room := self.budgets[file] - width) >= r.first
         }
         if found.width != width or _bases(own) != _bases(expected):
-            line = self.machine.class_lines.get(name, self.machine.line)
+            line = self.machine.class_lines[name]
             raise self.error(line, f"class {found.name} for %{name}", class_name)
 
     def _reserved(self) -> Iterator[FixedUnits]:

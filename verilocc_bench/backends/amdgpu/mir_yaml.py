@@ -141,7 +141,7 @@ class Frame:
 def read_frame(lines: Sequence[str], first: int, last: int) -> Frame:
     """The keys of the document in `lines[first:last]`.
 
-    Raises InputError with the line for a document that is no mapping, and for a key that
+    Raises InputError with the line for a document other than a mapping, and for a key that
     stands twice.
     """
     kept = list(lines[first:last])
@@ -161,7 +161,7 @@ def read_frame(lines: Sequence[str], first: int, last: int) -> Frame:
 
 
 def _end_of_value(lines: Sequence[str], start: int, key: str) -> int:
-    """The line after a key's value: the next that starts without a space and is no item."""
+    """The line after a key's value: the next that starts without a space and begins no item."""
     for at in range(start, len(lines)):
         start_of_line = lines[at][:1].strip()
         if start_of_line and (key == "body" or start_of_line not in "-#"):

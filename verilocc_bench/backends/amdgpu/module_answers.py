@@ -53,8 +53,8 @@ def answer_module(
 ) -> AnsweredModule:
     """The module with an answer in each function for which `ask` gives a verified one.
 
-    `ask` raises a VerilocError where it has none. Raises InputError if the text is no
-    machine IR.
+    `ask` raises a VerilocError where it has none. Raises InputError if the text
+    is not machine IR.
     """
     text = machine_ir
     functions: list[FunctionOutcome] = []

@@ -310,7 +310,7 @@ class _MirNormalizer:
 
 
 def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOperand]]:
-    """The operands of a bundle as those of one instruction.
+    """The operands of a bundle, as if it were one instruction.
 
     Operands of the head that only repeat its members are left out. A definition
     is an early clobber if a later member reads anything. Reads of values that the

@@ -36,7 +36,7 @@ def sequential_moves(pairs: Iterable[tuple[Unit, Unit]], free: Mapping[str, int]
     """The instructions that carry out all copies (destination, source) at once.
 
     `free[file]` is a unit of that file that holds no value there. Raises
-    BlockedCycle if a cycle needs a free unit and there is none.
+    BlockedCycle if a cycle needs a free unit and lacks one.
     """
     sources = {destination: source for destination, source in pairs if destination != source}
     steps = list(_steps(sources, free))
@@ -65,7 +65,7 @@ def _steps(sources: dict[Unit, Unit], free: Mapping[str, int]) -> Iterator[_Step
 
 
 def _turned(cycle: list[Unit], free: Mapping[str, int]) -> Iterator[_Step]:
-    """Gives each unit of a cycle the value of the next one, and the last that of the first."""
+    """Gives each unit of a cycle the value of the next one, and the last the value of the first."""
     if all(file == "v" for file, _ in cycle):
         for destination, source in pairwise(cycle):
             yield _SWAP, destination, source

@@ -99,7 +99,7 @@ class MirFile:
     def function(self, name: str | None = None) -> MachineFunction:
         """The function of that name, or the only one.
 
-        Raises InputError if there is none or more than one, or for unknown syntax.
+        Raises InputError unless there is exactly one, and for unknown syntax.
         """
         names = ", ".join(self._frames)
         if name is None:

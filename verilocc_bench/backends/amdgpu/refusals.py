@@ -169,7 +169,7 @@ class _Check:
         """Checks that a tail call reads only registers that the function need not restore.
 
         LLVM restores the registers that callers count on just before the tail call. A value
-        in one of them would be lost there, so LLVM's class for the address has none of them.
+        in one of them would be lost there, so LLVM's class for the address leaves them out.
         """
         free = {(units.file, units.first + n) for units in destroyed for n in range(units.count)}
         for _, operand in instruction.operands:

@@ -1,7 +1,7 @@
 """What to know of a kernel's machine IR before its registers are compared with others.
 
-Allocation gets machine IR last of all: what is printed earlier is still coalesced or put into
-another order, so the compiler's registers for it are not those of the compiled kernel.
+Allocation gets machine IR last of all: later passes still coalesce earlier machine IR or put it
+into another order, so the compiler's registers for it differ from the compiled kernel's.
 """
 
 from __future__ import annotations

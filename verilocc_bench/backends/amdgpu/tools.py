@@ -87,7 +87,7 @@ class LlcFailed(InputError):
 
 
 def find_llc() -> Path:
-    """The path of llc. Raises InputError if there is none of the right release."""
+    """The path of llc. Raises InputError without one of the right release."""
     named = os.environ.get(_VARIABLE)
     if named:
         if not os.access(named, os.X_OK) or not Path(named).is_file():

@@ -29,7 +29,7 @@ def refuse_undefined_reads(
 ) -> None:
     """Raises InputError with the line of a read of an undefined register.
 
-    `successors` has those of each block by their index. The registers named `reserved`
+    `successors` has the successors of each block, by index. The registers named `reserved`
     hold what LLVM puts there.
     """
     steps = [_steps(block) for block in machine.blocks]

@@ -64,7 +64,7 @@ class LoweredMir:
     """Machine IR with an answer in it.
 
     `instructions` counts the instructions of the text, `identity_copies` the
-    removed ones, and `inserted` those of the answer's edits. `registers[file]` is
+    removed ones, and `inserted` the instructions of the answer's edits. `registers[file]` is
     the number of registers of a file that the text needs, counted from the first.
     `llc_options` are the options that this text needs besides the usual ones.
     """

@@ -4,7 +4,7 @@ NVIDIA publishes no such distances. The table holds the least that ptxas relies 
 own code: one cell for each class of the earlier access, class of the later write and
 register file, with the number of pairs behind it and the closest pair as an example. Only
 plain distances count (issue_distances), and no pair of instructions under two different
-predicates, of which perhaps only one ever takes effect (distance_mining). A kind of pair
+predicates, of which perhaps only one ever takes effect. A kind of pair
 without a cell is not allowed below HORIZON cycles.
 
 The table is data: `make distances` mines it anew.
@@ -70,15 +70,3 @@ def table_from_json(document: Mapping[str, Any]) -> DistanceTable:
         for hazard, earlier, later, file, cycles, pairs, example in document["cells"]
     }
     return DistanceTable(cells, document["corpus"])
-
-
-def table_to_json(table: DistanceTable) -> dict[str, Any]:
-    """The table as a document, its cells in order."""
-    return {
-        "corpus": dict(table.corpus),
-        "columns": ["kind", "earlier", "later", "file", "cycles", "pairs", "example"],
-        "cells": [
-            [kind.hazard.value, *kind[1:], cell.cycles, cell.pairs, cell.example]
-            for kind, cell in sorted(table.cells.items())
-        ],
-    }

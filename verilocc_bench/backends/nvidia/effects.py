@@ -197,7 +197,7 @@ def _address(
 
 
 def hidden_pair(encoding: int, bit: int) -> RegisterReference | None:
-    """The uniform pair at `bit` of the encoding, or None if there is none."""
+    """The uniform pair at `bit` of the encoding, or None without a pair."""
     if not encoding & _UNIFORM_PAIR_BIT:
         return None
     first = encoding >> bit & 0x3F

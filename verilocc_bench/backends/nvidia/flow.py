@@ -16,26 +16,12 @@ jump only to places to which falling through leads as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction, SassInstruction
 from verilocc_bench.errors import RejectedKernel
 
 _LEAVES = {"BRA", "EXIT", "CALL", "RET", "BRX", "BRXU", "JMP", "JMX", "JMXU", "KILL", "RPCMOV"}
 _PLAIN_JUMPS = {"BRA", "CALL.REL.NOINC"}
-
-
-@dataclass(frozen=True, slots=True)
-class SassBlock:
-    """The indices of a block's instructions, and its successors as in the IR.
-
-    If the last instruction is a guarded branch or exit, it leads to the first
-    successor. Where the guard does not decide (`is_conditional_branch`), and after a
-    jump through a table, any successor may follow. The exit block has no instruction.
-    """
-
-    instructions: tuple[int, ...]
-    successors: tuple[int, ...]
 
 
 def has_effect(instruction: SassInstruction) -> bool:
@@ -51,8 +37,15 @@ def opcode_stem(opcode: str) -> str:
 def control_flow(function: SassFunction) -> tuple[SassBlock, ...]:
     """The blocks that the entry reaches, in order of address, the exit block last.
 
-    Raises RejectedKernel for control flow other than plain jumps.
+    Raises RejectedKernel for control flow other than plain jumps. The blocks are worked out
+    at the first call: each step of reading and lowering asks for them.
     """
+    if not function.known_blocks:
+        function.known_blocks.extend(_blocks(function))
+    return tuple(function.known_blocks)
+
+
+def _blocks(function: SassFunction) -> tuple[SassBlock, ...]:
     instructions = function.instructions
     if not instructions:
         raise RejectedKernel("control-flow", f"{function.name} has no instruction")

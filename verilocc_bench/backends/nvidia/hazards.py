@@ -51,8 +51,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_stem
-from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
+from verilocc_bench.backends.nvidia.records import (
+    RegisterReference,
+    SassBlock,
+    SassFunction,
+    SassInstruction,
+)
 from verilocc_bench.backends.nvidia.webs import guard_reference
 
 

@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_stem
-from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
+from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import GUARD, guard_reference
 
 HORIZON = 64
@@ -76,7 +76,7 @@ class RegisterAccess:
 class TimedAccesses:
     """The accesses of an instruction that distances decide.
 
-    `reads` and `writes` are those of fixed latency: waits decide the rest. `overwrites`
+    `reads` and `writes` have fixed latency: waits decide about the others. `overwrites`
     are all writes, as what may destroy the value of an earlier instruction.
     """
 
@@ -89,7 +89,7 @@ class TimedAccesses:
 class RecentPair:
     """The one at `later` may be issued `cycles` after the one at `earlier`, or more.
 
-    `plain` is the least plain distance, or None if there is none below HORIZON.
+    `plain` is the least plain distance, or None without one below HORIZON.
     """
 
     earlier: int

@@ -109,7 +109,7 @@ def machine_live_ranges(
 ) -> MachineLiveRanges:
     """What the control words add to the live ranges of a kernel's problem.
 
-    `liveness` is that of `normalized.function`. A pair whose later access is a
+    `liveness` belongs to `normalized.function`. A pair whose later access is a
     definition becomes a point at which the first lane is still in use, unless that
     would also keep it from a lane that it may meet.
     """

@@ -32,9 +32,10 @@ PTX_HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SassCode:
-    """The bytes of a cubin, one disassembled kernel, and that kernel normalized."""
+    """The bytes of a cubin, and one kernel: its place in them, disassembled, and normalized."""
 
     cubin: bytes
+    place: CubinKernel
     function: SassFunction
     normalized: NormalizedSass
 
@@ -72,7 +73,7 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
     try:
         cubin_kernel, gated = load_kernel(data, source, options.function)
         limit = _register_limit(cubin_kernel, options.max_threads)
-        return _kernel(data, gated, limit, str(source))
+        return _kernel(data, cubin_kernel, gated, limit, str(source))
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
     except InputError as error:
@@ -97,7 +98,7 @@ def _kernels_of(
             continue
         limit = _register_limit(cubin_kernel, options.max_threads)
         try:
-            yield cubin_kernel.name, _kernel(data, gated, limit, str(source))
+            yield cubin_kernel.name, _kernel(data, cubin_kernel, gated, limit, str(source))
         except RejectedKernel as rejection:
             yield cubin_kernel.name, rejection.reason
         except InputError as error:
@@ -116,8 +117,8 @@ def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> Sa
     # The row's budget gives the register limit that it was made with.
     budget = next(file.count for file in problem.function.files if file.name == "R")
     try:
-        _, gated = load_kernel(cubin, source)
-        kernel = _kernel(cubin, gated, budget + COMPILER_REGISTERS, source)
+        place, gated = load_kernel(cubin, source)
+        kernel = _kernel(cubin, place, gated, budget + COMPILER_REGISTERS, source)
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
     if kernel.problem.id != problem.id:
@@ -148,7 +149,9 @@ def _register_limit(kernel: CubinKernel, max_threads: int | None) -> int:
     return bounds.register_limit
 
 
-def _kernel(cubin: bytes, gated: GatedFunction, limit: int, source: str) -> SassKernel:
+def _kernel(
+    cubin: bytes, place: CubinKernel, gated: GatedFunction, limit: int, source: str
+) -> SassKernel:
     normalized, problem = gated.normalized(limit)
     return Kernel(
         name=normalized.name,
@@ -156,5 +159,5 @@ def _kernel(cubin: bytes, gated: GatedFunction, limit: int, source: str) -> Sass
         original_names=normalized.original_names,
         label=answer_from_assignment(problem, normalized.assignment),
         source=source,
-        code=SassCode(cubin, gated.function, normalized),
+        code=SassCode(cubin, place, gated.function, normalized),
     )

@@ -47,11 +47,9 @@ def lower(kernel: SassKernel, answer: Answer, _output: Path) -> LoweredCode:
 def write_answer(kernel: SassKernel, answer: Answer) -> LoweredCubin:
     """The patched and proven cubin. Raises InputError if the answer cannot be lowered."""
     check_answer(answer, kernel.source)
-    code, registers = kernel.code, resolve_answer(kernel.problem, answer).registers
+    registers = resolve_answer(kernel.problem, answer).registers
     try:
-        return write_assignment(
-            code.cubin, code.function, code.normalized, registers, kernel.source
-        )
+        return write_assignment(kernel.code, registers, kernel.source)
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=kernel.source) from None
 

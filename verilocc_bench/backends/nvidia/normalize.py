@@ -12,8 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, has_effect
-from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
+from verilocc_bench.backends.nvidia.records import (
+    RegisterReference,
+    SassBlock,
+    SassFunction,
+    SassInstruction,
+)
 from verilocc_bench.backends.nvidia.webs import (
     GUARD,
     ReferenceKey,

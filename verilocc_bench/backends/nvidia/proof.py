@@ -4,9 +4,9 @@ The proof starts from the two files and the wanted register of each reference. I
 does not know how the patch was made. Both files are disassembled. Each instruction
 must have the same address, opcode, guard and target, the printed operands with
 renamed registers, and the renamed definitions and uses, printed or not. All bytes
-of the files must be equal, except those of the kernel's instructions and of its
-register counts. All bits of an instruction must be equal, except those of register
-fields and of `.reuse` marks, which may only be cleared.
+of the files must be equal, except the kernel's instructions and its
+register counts. All bits of an instruction must be equal, except register
+fields and `.reuse` marks, which may only be cleared.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """SASS from nvdisasm: functions of instructions with their definitions and uses.
 
-Sources: CUDA Binary Utilities, "nvdisasm"; the register files are those of
+Sources: CUDA Binary Utilities, "nvdisasm"; the register files of
 the Volta to Hopper generations (R, UR, P, UP).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,26 @@ class SassInstruction:
 
 
 @dataclass(frozen=True, slots=True)
+class SassBlock:
+    """The indices of a block's instructions, and its successors as in the IR.
+
+    If the last instruction is a guarded branch or exit, it leads to the first
+    successor. Where the guard does not decide (`is_conditional_branch`), and after a
+    jump through a table, any successor may follow. The exit block has no instruction.
+    """
+
+    instructions: tuple[int, ...]
+    successors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SassFunction:
     """A function: its instructions in order of address, 16 bytes each.
 
     `labels` maps a label to the instruction after it, or to the number of
     instructions at the end. `register_count` is the count in the section
-    (SHI_REGISTERS); 0 if nvdisasm prints none, as for sm_90.
+    (SHI_REGISTERS); 0 if nvdisasm prints none, as for sm_90. `known_blocks` is empty until
+    flow.control_flow fills it.
     """
 
     name: str
@@ -90,3 +104,6 @@ class SassFunction:
     labels: Mapping[str, int]
     register_count: int
     architecture: str = "sm_80"
+    known_blocks: list[SassBlock] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )

@@ -27,9 +27,14 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from verilocc_bench.analysis.effects import iterate_bits
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, has_effect
+from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
 from verilocc_bench.backends.nvidia.life_ranges import FILES, LifeRangeRow, LifeRanges
-from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.records import (
+    RegisterReference,
+    SassBlock,
+    SassFunction,
+    SassInstruction,
+)
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import (
     Assignment,
@@ -58,7 +63,7 @@ def check_text(
     ranges: LifeRanges,
     register_limit: int,
 ) -> Function:
-    """The function of a normalized text. Raises RejectedKernel if it is not that of its code.
+    """The function of a normalized text. Raises RejectedKernel if it contradicts its code.
 
     `label` is the compiler's own assignment. `ranges` are NVIDIA's life ranges of
     `function`, one row for each instruction but trailing NOPs (as check_marks demands).

@@ -29,8 +29,13 @@ from dataclasses import dataclass
 from verilocc_bench.analysis.conditions import FALSE, TRUE, ConditionalLanes
 from verilocc_bench.analysis.effects import Effects, iterate_bits
 from verilocc_bench.analysis.lane_flow import LaneFlow
-from verilocc_bench.backends.nvidia.flow import SassBlock, has_effect
-from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.flow import has_effect
+from verilocc_bench.backends.nvidia.records import (
+    RegisterReference,
+    SassBlock,
+    SassFunction,
+    SassInstruction,
+)
 from verilocc_bench.errors import InputError, RejectedKernel
 
 Unit = tuple[str, int]

@@ -1,7 +1,7 @@
 """Puts an assignment into the cubin that its kernel came from.
 
 The register fields of the kernel's instructions get the registers of the assignment.
-`.reuse` marks are cleared where they are no longer true. The register counts follow
+`.reuse` marks are cleared where they would be false. The register counts follow
 the highest register. Everything else stays, so the compiler's own assignment gives the
 same bytes. The result is disassembled again and proven
 (proof).
@@ -12,7 +12,7 @@ register that the control words keep apart from it (kept_apart): it waits for al
 ptxas waits for, and no distance is shorter than ptxas itself relies on. So does every
 permutation of the registers, under which every dependency between instructions stays.
 
-Cost: two runs of nvdisasm, and linear in the code.
+Cost: a run of nvdisasm if a register changed, and linear in the code.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from verilocc_bench.backends.nvidia.cubin import CubinKernel, read_cubin
+from verilocc_bench.backends.nvidia.cubin import CubinKernel
 from verilocc_bench.backends.nvidia.encoding import register_fields, reuse_fields, reuse_mask
 from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.hazards import Hazard, find_hazards
 from verilocc_bench.backends.nvidia.kept_apart import new_hazards
+from verilocc_bench.backends.nvidia.kernel import SassCode
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
 from verilocc_bench.backends.nvidia.proof import (
     ProofFailed,
@@ -59,8 +60,7 @@ class LoweredCubin:
 
     `function` is the kernel disassembled from `data`; hazards count its instructions.
     `hazards_before` are the hazards under the compiler's own registers: they only show
-    that the model does not know the code. `hazards` are the others, those of distances
-    among them.
+    that the model does not know the code. `hazards` are the others, of distances, too.
     """
 
     data: bytes
@@ -95,19 +95,14 @@ class LoweredCubin:
 
 
 def write_assignment(
-    cubin: bytes,
-    original: SassFunction,
-    normalized: NormalizedSass,
-    assignment: Assignment,
-    source: str | Path | None = None,
+    code: SassCode, assignment: Assignment, source: str | Path | None = None
 ) -> LoweredCubin:
     """The cubin with `assignment` in place of the compiler's registers.
 
-    `original` must be a disassembled kernel of this cubin, `normalized` its problem, and
-    the assignment verified. Raises RejectedKernel for an instruction of unknown
+    The assignment must be verified. Raises RejectedKernel for an instruction of unknown
     encoding, and ProofFailed if the result is wrong.
     """
-    kernel = read_cubin(cubin, source).kernel(normalized.name, source)
+    cubin, kernel, original, normalized = code.cubin, code.place, code.function, code.normalized
     if kernel.code_size != len(original.instructions) * _INSTRUCTION_BYTES:
         raise InputError(f"the disassembly of {kernel.name} is not whole", source=source)
     renaming = renaming_of(original, normalized, assignment)
@@ -121,7 +116,9 @@ def write_assignment(
         words[index] &= ~mask
     count = _register_count(kernel, original, renaming)
     data = _patched_file(cubin, kernel, words, count)
-    lowered = disassembled_function(data, source or "<cubin>", normalized.name)
+    lowered = original
+    if data != cubin:
+        lowered = disassembled_function(data, source or "<cubin>", normalized.name)
     prove_instructions(original, lowered, renaming)
     prove_bytes(cubin, data, kernel)
     if read_cubin(data).kernel(normalized.name).register_count != count:

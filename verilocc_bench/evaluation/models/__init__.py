@@ -7,9 +7,15 @@ from verilocc_bench.evaluation.models.predictions import (
     parse_prediction,
     read_predictions,
 )
-from verilocc_bench.evaluation.models.resolve import PLUG_IN_GROUP, resolve_model, settings_kind
+from verilocc_bench.evaluation.models.resolve import (
+    OWN,
+    PLUG_IN_GROUP,
+    resolve_model,
+    settings_kind,
+)
 
 __all__ = [
+    "OWN",
     "PLUG_IN_GROUP",
     "PredictedFailure",
     "Predictions",

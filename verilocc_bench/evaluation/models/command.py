@@ -52,7 +52,7 @@ def command_allocator(rest: str, settings: ProgramSettings, jobs: int) -> Comman
     """The allocator of `command:` and `rest`, with `jobs` processes.
 
     `rest` is split into words as a shell does it; no shell runs. Raises
-    InputError if there is no such program, or a limit is not above 0.
+    InputError if the program is missing, or a limit is not above 0.
     """
     try:
         argv = shlex.split(rest)
@@ -119,7 +119,7 @@ class CommandAllocator:
         return REQUESTS_PER_PROCESS * self.processes
 
     def allocate(self, request: Request) -> Answer:
-        """One answer. Raises AllocationFailed if there is none."""
+        """One answer. Raises AllocationFailed without one."""
         ((_, response),) = self.respond([request])
         if response.answer is None:
             raise AllocationFailed(f"{response.failure}: {response.message}")

@@ -44,7 +44,7 @@ END_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ProgramReply:
-    """A line of the program, without its end; or why there is none."""
+    """A line of the program, without its end; or why it is missing."""
 
     line: bytes | None
     failure: FailureKind | None = None
@@ -193,7 +193,7 @@ class ProgramProcess:
             return None
         line = bytes(self._output[: self._line_end])
         del self._output[: self._line_end + 1]
-        self._line_end = -1  # what is left was not asked for, and is never taken
+        self._line_end = -1  # the rest was not asked for, and is never taken
         self.answered += 1
         return line
 

@@ -43,7 +43,7 @@ def sources_fingerprint(module_name: str, path: Path) -> str:
 def _files(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
-    # A folder of another kind, such as a virtual environment, is no package.
+    # A folder of another kind, such as a virtual environment, is not a package.
     return sorted(place.rglob("*.py")) if (place / "__init__.py").is_file() else []
 
 

@@ -70,7 +70,7 @@ class Predictions(SingleAllocator):
         object.__setattr__(self, "_place", self.path.absolute())
 
     def allocate(self, request: Request) -> Answer:
-        """The answer of the request's sample. Raises AllocationFailed if there is none."""
+        """The answer of the request's sample. Raises AllocationFailed without one."""
         identifier = request.problem.id
         lines = self.samples.get(identifier, ())
         if request.sample >= len(lines):
@@ -105,7 +105,7 @@ class Predictions(SingleAllocator):
 def read_predictions(
     name: str, path: Path, settings: AllocatorSettings | None = None
 ) -> Predictions:
-    """The samples of a predictions file; those of one function in the order of their lines.
+    """The samples of a predictions file; samples of one function in the order of their lines.
 
     A line with an id but without an answer is an unparsable sample. Raises
     InputError for a line without an id.

@@ -30,7 +30,7 @@ from verilocc_bench.settings.allocator import AllocatorSettings
 
 
 def from_python(path: str, settings: AllocatorSettings) -> Allocator:
-    """The allocator that `MODULE:ATTRIBUTE` names. Raises InputError if there is none."""
+    """The allocator that `MODULE:ATTRIBUTE` names. Raises InputError without one."""
     module_name, separator, attribute = path.partition(":")
     if not separator or not module_name or not attribute:
         raise InputError(f"expected python:MODULE:ATTRIBUTE, not 'python:{path}'")
@@ -80,7 +80,7 @@ def allocator_from_object(
 ) -> ForeignAllocator:
     """The allocator of a function, an object with `allocate`, or a class of such objects.
 
-    Raises InputError if it is none of these.
+    Raises InputError for anything else.
     """
     if isinstance(found, type):
         found = _foreign(f"make the allocator {name}", found)

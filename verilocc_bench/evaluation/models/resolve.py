@@ -6,12 +6,14 @@ import re
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
-from verilocc_bench.allocators import BUILT_IN, Allocator, SearchAllocator
+from verilocc_bench.allocators import BUILT_IN, Allocator
 from verilocc_bench.errors import InputError, did_you_mean
 from verilocc_bench.evaluation.models.command import command_allocator
 from verilocc_bench.evaluation.models.predictions import read_predictions
 from verilocc_bench.evaluation.models.python_code import from_plug_in, from_python
+from verilocc_bench.model.notes.rule import BESIDE
 from verilocc_bench.model.shipped import SHIPPED, is_shipped
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import (
@@ -19,9 +21,12 @@ from verilocc_bench.settings.language_model import (
     LocalModelSettings,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.search import SearchSettings
+from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 
 PLUG_IN_GROUP = "verilocc_bench.allocators"
+
+OWN = {**BUILT_IN, **BESIDE}
+"""The allocators of this package that are no language model, by name."""
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
@@ -32,8 +37,8 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
         return EndpointSettings
     if is_shipped(name):
         return LocalModelSettings
-    if name in BUILT_IN:
-        return type(BUILT_IN[name].settings)
+    if name in OWN:
+        return type(OWN[name].settings)
     if name.startswith("command:"):
         return ProgramSettings
     if name.startswith(("python:", "predictions:")):
@@ -57,20 +62,18 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
             return _endpoint(name, settings)
         case LocalModelSettings():
             from verilocc_bench.model.allocator import language_model_allocator
-            from verilocc_bench.model.notes.allocator import NotesAllocator
-            from verilocc_bench.model.notes.files import notes_folder
+            from verilocc_bench.model.notes.notes_allocator import NotesAllocator
+            from verilocc_bench.model.notes.notes_files import notes_folder
 
             folder = notes_folder(name)
             if folder is not None:
                 return NotesAllocator(name, folder, settings)
             return language_model_allocator(name, settings)
     _check_no_language_model(name, settings)
-    if name in BUILT_IN:
-        built_in = BUILT_IN[name]
-        if isinstance(built_in, SearchAllocator):
-            assert isinstance(settings, SearchSettings)
-            return replace(built_in, settings=settings)
-        return replace(built_in, settings=settings)
+    if name in OWN:
+        own: Any = OWN[name]
+        asked: Allocator = replace(own, settings=settings)
+        return asked
     scheme, _, rest = name.partition(":")
     match scheme if ":" in name else "":
         case "python":
@@ -86,7 +89,7 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
         raise InputError("expected a model, this is an empty name (see: list models)")
     if "/" in name or name.startswith((".", "~")):
         raise InputError("there is no such folder: expected one of a language model", source=name)
-    names = [*BUILT_IN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
+    names = [*OWN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
     raise InputError(
         f"unknown model {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}, "
         "python:MODULE:ATTRIBUTE, command:PROGRAM, predictions:FILE, "
@@ -107,7 +110,7 @@ def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
 def _endpoint(name: str, settings: EndpointSettings) -> Allocator:
     from verilocc_bench.model.allocator import LanguageModelAllocator
     from verilocc_bench.model.http_model import load_http_model
-    from verilocc_bench.model.prompts import DEFAULT_PROMPT_FORMAT, get_prompt_format
+    from verilocc_bench.model.prompts import get_prompt_format
 
     prompt_format = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
     prompt_format.check(settings)

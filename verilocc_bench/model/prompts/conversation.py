@@ -13,10 +13,8 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.errors import InputError
 from verilocc_bench.model.language_model import Choice, Literal, Message, Segment
 from verilocc_bench.model.prompts.episode_record import NoPlace
-from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
 TOKENS_PER_REGISTER = 16
@@ -59,29 +57,6 @@ def example_turns(
 def _solved(normalized: str) -> AllocationProblem:
     """The problem of an example; many requests share it."""
     return AllocationProblem.from_text(normalized, "<example>")
-
-
-def check_settings(
-    name: str,
-    settings: LanguageModelSettings,
-    *,
-    can_repair: bool = False,
-    windows: bool = False,
-) -> None:
-    """Raises InputError for settings that a format of this name cannot meet."""
-    if settings.decoding is Decoding.CHECKED:
-        raise InputError("decoding 'checked' is for models that keep notes")
-    if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
-        raise InputError(f"expected at least 1 token a completion, not {settings.maximum_tokens}")
-    if settings.window_registers is not None:
-        if not windows:
-            raise InputError(f"prompt format {name!r} has no windows; 'window' has")
-        if settings.window_registers < 1:
-            raise InputError(
-                f"expected windows of 1 register or more, not {settings.window_registers}"
-            )
-    if settings.feedback is FeedbackKind.REPAIR and not can_repair:
-        raise InputError(f"prompt format {name!r} cannot repair: it asks for everything at once")
 
 
 def object_tokens(registers: int, settings: LanguageModelSettings) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
+
+from verilocc_bench.files import files_hash
 
 BESIDES = (
     "allocators/ejection.py",
@@ -21,10 +22,4 @@ def source_hash() -> str:
     """The SHA-256, in hex, of the files that make prompts, their names included."""
     folder = Path(__file__).parent
     root = folder.parents[1]
-    found = [*sorted(folder.glob("*.py")), *(root / name for name in BESIDES)]
-    digest = hashlib.sha256()
-    for path in found:
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    return files_hash(root, [*sorted(folder.glob("*.py")), *(root / name for name in BESIDES)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import ClassVar
 
 from verilocc_bench.allocators import (
     Assistance,
@@ -15,17 +15,15 @@ from verilocc_bench.model.language_model import Ask, Episode, Message
 from verilocc_bench.model.prompts.conversation import (
     ObjectConstraint,
     Turn,
-    check_settings,
     example_turns,
     messages,
-    object_pieces,
     object_tokens,
     print_object,
 )
 from verilocc_bench.model.prompts.episode_record import EpisodeRecord
 from verilocc_bench.model.prompts.feedback import assignment_of, feedback_text, latest_attempt
+from verilocc_bench.model.prompts.prompt_format import PromptFormat
 from verilocc_bench.model.prompts.reading import Unparsable, read_object
-from verilocc_bench.model.prompts.source_hash import source_hash
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
@@ -53,25 +51,14 @@ EXAMPLE_CHARACTERS = 24_000
 FINDINGS_SHOWN = 16
 
 
-@dataclass(frozen=True, slots=True)
-class WholeFormat:
+class WholeFormat(PromptFormat):
     """The model sees the text alone, and answers once."""
 
-    name: str = "whole"
-    version: int = 1
-    assistance: Assistance = Assistance.TEXT
-    description: str = DESCRIPTION
-    system: str = SYSTEM
-    has_windows: bool = False
-
-    @property
-    def source_hash(self) -> str:
-        """See PromptFormat."""
-        return source_hash()
-
-    def check(self, settings: LanguageModelSettings) -> None:
-        """See PromptFormat."""
-        check_settings(self.name, settings)
+    name: ClassVar[str] = "whole"
+    version: ClassVar[int] = 1
+    assistance: ClassVar[Assistance] = Assistance.TEXT
+    description: ClassVar[str] = DESCRIPTION
+    system: ClassVar[str] = SYSTEM
 
     def demonstrations(
         self,
@@ -83,10 +70,6 @@ class WholeFormat:
         """The one prompt of a function, and the completion that is the answer."""
         registers = range(len(problem.function.virtual_registers))
         yield Turn(_prompt(problem), print_object(answer, registers))
-
-    def pieces(self, completion: str) -> tuple[str, ...]:
-        """See PromptFormat."""
-        return object_pieces(completion)
 
     def episode(self, request: Request, settings: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
@@ -134,4 +117,4 @@ def _prompt(problem: AllocationProblem) -> str:
     return f"{problem.normalized}Assign registers to {which}.\n"
 
 
-WHOLE = WholeFormat()
+FORMAT = WholeFormat()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from verilocc_bench.allocators import (
     Assistance,
@@ -17,10 +17,8 @@ from verilocc_bench.model.language_model import Ask, Completion, Episode
 from verilocc_bench.model.prompts.conversation import (
     ObjectConstraint,
     Turn,
-    check_settings,
     example_turns,
     messages,
-    object_pieces,
     object_tokens,
     print_object,
 )
@@ -31,12 +29,12 @@ from verilocc_bench.model.prompts.feedback import (
     feedback_text,
     latest_attempt,
 )
+from verilocc_bench.model.prompts.prompt_format import PromptFormat
 from verilocc_bench.model.prompts.reading import (
     Unparsable,
     UnparsableReason,
     read_object,
 )
-from verilocc_bench.model.prompts.source_hash import source_hash
 from verilocc_bench.model.prompts.units import base_ranges, runs_of
 from verilocc_bench.model.prompts.windows import Window, cut_windows
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
@@ -71,25 +69,16 @@ ONE_BY_ONE = 8
 """How many bases at the start of a list are named one by one, so that none need be counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowFormat:
+class WindowFormat(PromptFormat):
     """The model sees a piece of the function, and what its earlier answers leave free."""
 
-    name: str = "window"
-    version: int = 3
-    assistance: Assistance = Assistance.STATE
-    description: str = DESCRIPTION
-    system: str = SYSTEM
-    has_windows: bool = True
-
-    @property
-    def source_hash(self) -> str:
-        """See PromptFormat."""
-        return source_hash()
-
-    def check(self, settings: LanguageModelSettings) -> None:
-        """See PromptFormat."""
-        check_settings(self.name, settings, can_repair=True, windows=True)
+    name: ClassVar[str] = "window"
+    version: ClassVar[int] = 3
+    assistance: ClassVar[Assistance] = Assistance.STATE
+    description: ClassVar[str] = DESCRIPTION
+    system: ClassVar[str] = SYSTEM
+    has_windows: ClassVar[bool] = True
+    can_repair: ClassVar[bool] = True
 
     def demonstrations(
         self,
@@ -103,10 +92,6 @@ class WindowFormat:
         for window, prompt in windows.prompts():
             yield Turn(prompt, print_object(answer, window.new))
             windows.follow(window, answer)
-
-    def pieces(self, completion: str) -> tuple[str, ...]:
-        """See PromptFormat."""
-        return object_pieces(completion)
 
     def episode(self, request: Request, settings: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
@@ -285,4 +270,4 @@ class _Windows:
         return " ".join(texts) or "none"
 
 
-WINDOW = WindowFormat()
+FORMAT = WindowFormat()

@@ -68,10 +68,11 @@ class TransformersModel:
             part = slice(start, start + size)
             try:
                 completions += self._complete_batch(asks[part], sampling[part])
-                continue
+                fits = True
             except torch.OutOfMemoryError:
-                pass  # gone on with below: the error itself keeps the batch's tensors alive
-            self._halve(size)
+                fits = False  # halved below: the error itself keeps the batch's tensors alive
+            if not fits:
+                self._halve(size)
         return completions
 
     def _halve(self, size: int) -> None:

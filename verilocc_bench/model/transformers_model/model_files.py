@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import revision_of
 from verilocc_bench.model.shipped import shipped_folder
 
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
@@ -67,12 +67,7 @@ def folder_revision(folder: Path) -> str:
     Other files, such as a README or a training state, do not count. Files
     are read in pieces: their size does not matter.
     """
-    total = hashlib.sha256()
-    for path in _files(folder, (*WEIGHTS, *TOKENIZER, *CONFIGURATION, *CODE)):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.name}\n{digest}\n".encode())
-    return total.hexdigest()
+    return revision_of(_files(folder, (*WEIGHTS, *TOKENIZER, *CONFIGURATION, *CODE)))
 
 
 def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:

@@ -6,8 +6,8 @@ mistake of a judge shows on some small function, so all of them are tried.
 
 from verilocc_bench.selftest.small_scope.enumeration import MAXIMUM_INSTRUCTIONS, Enumeration
 from verilocc_bench.selftest.small_scope.families import FAMILIES
-from verilocc_bench.selftest.small_scope.state import EnumerationState
-from verilocc_bench.selftest.small_scope.table import document, render
+from verilocc_bench.selftest.small_scope.small_scope_state import EnumerationState
+from verilocc_bench.selftest.small_scope.small_scope_table import document, render
 
 __all__ = [
     "FAMILIES",

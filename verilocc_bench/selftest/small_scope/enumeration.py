@@ -21,8 +21,12 @@ from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
 from verilocc_bench.processes import process_pool
 from verilocc_bench.selftest.small_scope.grammar import Family, FamilyPart, Grammar
-from verilocc_bench.selftest.small_scope.judging import FunctionJudge, JudgingOutcome
-from verilocc_bench.selftest.small_scope.state import EnumerationState, read_state, write_state
+from verilocc_bench.selftest.small_scope.small_scope_judging import FunctionJudge, JudgingOutcome
+from verilocc_bench.selftest.small_scope.small_scope_state import (
+    EnumerationState,
+    read_state,
+    write_state,
+)
 
 MAXIMUM_INSTRUCTIONS = 3
 SECONDS_BETWEEN_SAVES = 10.0

@@ -19,12 +19,12 @@ tags: [register-allocation, compilers]
 {description}
 
 A network of {parameters:,} parameters that allocates the registers of a GPU kernel, reading it
-backwards, window by window, and keeps notes of what it has given and of what is
-free. It reads a text twice, wide registers first. The program sorts these notes, subtracts
-in the second reading what was given in the first, and works out no liveness: the prompt
-format `text-notes` of
-[verilocc-bench](https://github.com/verilocc/verilocc-bench) (docs/prompt-formats.md). It is no
-model of transformers; nothing in this folder is code.
+backwards, window by window. It copies a rule, linear scan over text intervals: the allocator
+`reference-rule`. The program works out lists of free registers, first mentions and loops, and shows
+them (assistance `intervals`): the prompt format `text-notes` of
+[verilocc-bench](https://github.com/verilocc/verilocc-bench) (docs/prompt-formats.md). When it
+answers, the rule drafts its words; the network reads the draft, and its own words count. It is not
+a model of transformers; nothing in this folder is code.
 
 ```sh
 pip install 'verilocc-bench[model]'
@@ -35,7 +35,7 @@ verilocc-bench evaluate --model {model}
 
 By the recipe `{recipe}` from {begun}: {windows:,} windows ({tokens:,} tokens),
 {share:.0%} of them of functions of the split `{split}` of `{dataset}` (hash `{hash}`), the others
-made up. The answers are those of a rule (model/notes/text_teacher.py), never the compiler's.
+made up. The answers are the rule's, never the compiler's.
 At the end of training {wrong:.4%} of its words were not the rule's.
 
 {validation}

@@ -1,4 +1,4 @@
-"""Windows of the format `text-notes` with the teacher's answers."""
+"""Windows of the format `text-notes` with the rule's answers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from verilocc_bench.ir import Function
-from verilocc_bench.model.notes.conversation import conversation_of
-from verilocc_bench.model.notes.teacher import OutOfRegisters, teacher_of
-from verilocc_bench.model.notes.text_notes_format import token_numbers
-from verilocc_bench.model.prompts.notes.ledger import Contradiction, NotesLedger
-from verilocc_bench.model.prompts.notes.window import DryWindow
-from verilocc_bench.model.prompts.text_notes.episode import read_text
-from verilocc_bench.model.prompts.text_notes.ledger import TextLedger, empty_text_ledger
-from verilocc_bench.model.prompts.text_notes.window import TextWindow
-from verilocc_bench.training.notes.made_up import made_up_dry, made_up_text_window
+from verilocc_bench.model.notes.notes_ledger import Contradiction, NotesLedger
+from verilocc_bench.model.notes.notes_reading import Reading
+from verilocc_bench.model.notes.notes_words import token_numbers
+from verilocc_bench.model.notes.talk import Window, answered, words_of_rule
+from verilocc_bench.training.notes.made_up import made_up_dry, made_up_window
 
 DRY_SHARE = 0.15
 """This share of made-up windows is dry."""
@@ -33,28 +29,19 @@ class Lesson:
     said: tuple[bool, ...]
 
 
-def function_lessons(
-    function: Function, seed: int, *, withheld: bool = False
-) -> tuple[Iterator[Lesson], TextLedger]:
-    """The windows of a function as the teacher answers them, and the notes that they fill.
+def function_lessons(function: Function, seed: int, *, withheld: bool = False) -> Iterator[Lesson]:
+    """The windows of a function as the rule answers them.
 
-    `withheld`: some registers, drawn by the seed, are not there to be given. The iterator raises
-    OutOfRegisters where the teacher has no answer.
+    `withheld`: some registers, drawn by the seed, are not there to be given. Raises Contradiction
+    where the rule has no answer.
     """
-    ledger = empty_text_ledger(function)
+    reading = Reading(function, random.Random(seed))  # noqa: S311
     if withheld:
-        withhold(ledger, random.Random(f"withheld {seed}"))  # noqa: S311
-    return _function_lessons(function, ledger, random.Random(seed)), ledger  # noqa: S311
-
-
-def _function_lessons(
-    function: Function, ledger: TextLedger, naming: random.Random
-) -> Iterator[Lesson]:
-    for window in read_text(function, ledger, naming):
-        if isinstance(window, TextWindow) or window.mentions:
-            lesson = answered(window)
-            if any(lesson.said):
-                yield lesson
+        withhold(reading.ledger, random.Random(f"withheld {seed}"))  # noqa: S311
+    for window in reading:
+        lesson = lesson_of(window)
+        if any(lesson.said):
+            yield lesson
 
 
 def withhold(ledger: NotesLedger, draw: random.Random) -> None:
@@ -70,31 +57,24 @@ def withhold(ledger: NotesLedger, draw: random.Random) -> None:
         ledger.free[file] = units & ~taken
 
 
-def answered(window: DryWindow | TextWindow) -> Lesson:
-    """The window as the teacher answers it. Raises OutOfRegisters."""
-    numbers, words = token_numbers(), window.prompt()
+def lesson_of(window: Window) -> Lesson:
+    """The window as the rule answers it. Raises Contradiction."""
+    words = window.prompt()
     said = [False] * len(words)
-    say, talk = teacher_of(window, words), conversation_of(window)
-    try:
-        fed = next(talk)
-        while True:
-            word = say(fed)
-            words = [*words, *fed, word]
-            said += [*[False] * len(fed), True]
-            fed = talk.send(word)
-    except StopIteration:
-        return Lesson(tuple(numbers[each] for each in words), tuple(said))
-    except Contradiction as error:
-        raise OutOfRegisters(str(error)) from error
+    for fed, word in answered(window, words_of_rule):
+        words += [*fed, word]
+        said += [*[False] * len(fed), True]
+    numbers = token_numbers()
+    return Lesson(tuple(numbers[each] for each in words), tuple(said))
 
 
 def made_up_lessons(draw: random.Random) -> Iterator[Lesson]:
     """Windows that no function has, without end."""
     while True:
         if draw.random() < DRY_SHARE:
-            yield answered(made_up_dry(draw))
+            yield lesson_of(made_up_dry(draw))
             continue
-        with suppress(OutOfRegisters):
-            lesson = answered(made_up_text_window(draw))
+        with suppress(Contradiction):
+            lesson = lesson_of(made_up_window(draw))
             if any(lesson.said):
                 yield lesson

@@ -10,14 +10,18 @@ import random
 from functools import cache
 
 from verilocc_bench.ir import BaseRange, RegisterClass
-from verilocc_bench.model.prompts.notes.ledger import NotedPlace, Owner
-from verilocc_bench.model.prompts.notes.reading import Deed, Mention, Role
-from verilocc_bench.model.prompts.notes.window import DRY_MENTIONS, DryWindow
-from verilocc_bench.model.prompts.notes.words import FILES_OF_KIND, REGISTERS, SHAPES
-from verilocc_bench.model.prompts.text_notes.ledger import NOT_TAKEN, Stay, TextLedger
-from verilocc_bench.model.prompts.text_notes.readings import sizes_for
-from verilocc_bench.model.prompts.text_notes.window import ITEMS, Item, TextWindow
-from verilocc_bench.model.prompts.text_notes.words import WIDEST, lists_of
+from verilocc_bench.model.notes.dry_window import DRY_MENTIONS, DryWindow
+from verilocc_bench.model.notes.mentions import Deed, Mention, Role
+from verilocc_bench.model.notes.notes_ledger import (
+    NOT_TAKEN,
+    NotedPlace,
+    NotesLedger,
+    Owner,
+    Stay,
+)
+from verilocc_bench.model.notes.notes_reading import sizes_for
+from verilocc_bench.model.notes.notes_window import ITEMS, Item, NotesWindow
+from verilocc_bench.model.notes.notes_words import FILES_OF_KIND, REGISTERS, SHAPES, lists_of
 
 KINDS = ((("v", 8), ("s", 4), ("a", 2), ("av", 3)), (("R", 8), ("UR", 2), ("P", 3), ("UP", 1)))
 """How often the kinds of shapes of AMD and of NVIDIA are drawn."""
@@ -41,13 +45,13 @@ def made_up_class(kind: str, width: int) -> RegisterClass:
     return RegisterClass(f"{kind}{width}", width, ranges)
 
 
-def made_up_text_window(draw: random.Random) -> TextWindow:
+def made_up_window(draw: random.Random) -> NotesWindow:
     """A window that is ready to be answered."""
     kinds = draw.choice(KINDS)
     single = draw.random() < SINGLE_SHARE
     classes = [_class(draw, kinds, single=single) for _ in range(draw.choice((1, 2, 2, 3, 3, 4)))]
     files = {file for kind in classes for file in kind.files}
-    ledger = TextLedger(
+    ledger = NotesLedger(
         {file: _free_units(draw, REGISTERS[file]) for file in REGISTERS if file in files},
         {file: {} for file in files},
     )
@@ -59,7 +63,7 @@ def made_up_text_window(draw: random.Random) -> TextWindow:
     items = _items(draw, registers, set(ledger.live))
     if single:
         ledger.kept = {file: _kept(draw, units) for file, units in ledger.free.items()}
-    return TextWindow(items, registers, ledger, draw, sizes_for(classes))
+    return NotesWindow(items, registers, ledger, draw, sizes_for(classes))
 
 
 def _class(
@@ -67,7 +71,7 @@ def _class(
 ) -> RegisterClass:
     shared = [(kind, often) for kind, often in kinds if single or max(SHAPES[kind]) > 1]
     kind = draw.choices([k for k, _ in shared], [often for _, often in shared])[0]
-    widths = [width for width in SHAPES[kind] if width <= WIDEST and (width == 1) is single]
+    widths = [width for width in SHAPES[kind] if (width == 1) is single]
     width = draw.choices(widths, [WIDTHS.get(width, 0.6) for width in widths])[0]
     return made_up_class(kind, width)
 
@@ -102,7 +106,7 @@ def _highest(draw: random.Random, units: int) -> int:
     return draw.choice((units.bit_length(), 512, draw.randrange(units.bit_length() + 1)))
 
 
-def _note(draw: random.Random, ledger: TextLedger, register: int, kind: RegisterClass) -> None:
+def _note(draw: random.Random, ledger: NotesLedger, register: int, kind: RegisterClass) -> None:
     """A line for a register, at a place that nobody has; none if none is found."""
     for _ in range(4):
         each = draw.choice(kind.ranges)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from verilocc_bench.ir import Function
-from verilocc_bench.model.notes.teacher import OutOfRegisters
+from verilocc_bench.model.notes.notes_ledger import Contradiction
 from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
 from verilocc_bench.training.notes.recipe import NotesRecipe
 
@@ -44,14 +44,14 @@ def pool_batches(
 
 
 def _of_functions(functions: Sequence[Function], draw: random.Random) -> Iterator[Lesson]:
-    """Windows of functions; where the teacher ends early, those up to there."""
+    """Windows of functions; where the rule ends early, those up to there."""
     in_vain = 0
     while in_vain < TRIES:
         withheld = draw.random() < WITHHELD
         function = draw.choice(functions)
-        lessons, _ = function_lessons(function, draw.getrandbits(64), withheld=withheld)
+        lessons = function_lessons(function, draw.getrandbits(64), withheld=withheld)
         found: list[Lesson] = []
-        with suppress(OutOfRegisters):
+        with suppress(Contradiction):
             found.extend(lesson for lesson in lessons if any(lesson.said))
         in_vain = 0 if found else in_vain + 1
         yield from draw.sample(found, min(WINDOWS_A_FUNCTION, len(found)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.model.notes.network import NotesConfiguration
+from verilocc_bench.model.notes.notes_network import NotesConfiguration
 
 
 @dataclass(frozen=True, slots=True)

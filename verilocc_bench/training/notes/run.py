@@ -23,9 +23,9 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
 from verilocc_bench.ir import Function, parse_function
-from verilocc_bench.model.notes.files import load_network, notes_folder, save_network
-from verilocc_bench.model.notes.network import NotesNetwork
-from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
+from verilocc_bench.model.notes.notes_files import load_network, notes_folder, save_network
+from verilocc_bench.model.notes.notes_network import NotesNetwork
+from verilocc_bench.model.notes.notes_words import vocabulary
 from verilocc_bench.training.notes.card import write_notes_card
 from verilocc_bench.training.notes.lessons import Lesson
 from verilocc_bench.training.notes.pools import pool_batches
@@ -183,7 +183,7 @@ class NotesRun:
         counts: Counter[str] = Counter()
         wrong_words: Counter[str] = Counter()
         total = 0.0
-        words = text_vocabulary()
+        words = vocabulary()
         for batch in pool_batches(recipe, self.functions, self.pool):
             for group in self.optimizer.param_groups:
                 group["lr"] = recipe.rate(step)

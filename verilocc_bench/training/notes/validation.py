@@ -9,8 +9,8 @@ from typing import Any
 from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
-from verilocc_bench.model.notes.allocator import NotesAllocator
-from verilocc_bench.model.notes.network import NotesNetwork
+from verilocc_bench.model.notes.notes_allocator import NotesAllocator
+from verilocc_bench.model.notes.notes_network import NotesNetwork
 from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.verification.fast import FastVerifier
 

@@ -8,9 +8,9 @@ neither liveness nor interference: a value that is destroyed and never read agai
 does no harm, and the checker does not look for it.
 
 `places` reads the assignment, `edit_rules` checks what edits must not do,
-`lanes` and `program` make the program, `flow` runs it (with the lattice, the
-meet and the transfer functions), and `entry` finds the lanes that hold a value
-at the entry. A last pass over the fixed point collects the findings: one for
+`symbolic_lanes` and `symbolic_program` make the program, `symbolic_flow` runs it (with
+the lattice, the meet and the transfer functions), and `entry` finds the lanes that hold a
+value at the entry. A last pass over the fixed point collects the findings: one for
 every lane of a use that some path does not find, and one for every two lanes
 that one instruction writes to one place.
 
@@ -32,11 +32,16 @@ from verilocc_bench.targets import get_target
 from verilocc_bench.verification.symbolic.conditional import FALSE, Diagram
 from verilocc_bench.verification.symbolic.edit_rules import edit_findings
 from verilocc_bench.verification.symbolic.entry import entry_lanes
-from verilocc_bench.verification.symbolic.flow import Flow, FlowState
-from verilocc_bench.verification.symbolic.lanes import Lanes
 from verilocc_bench.verification.symbolic.places import Places
-from verilocc_bench.verification.symbolic.program import Compiler, Execute, Read, SymbolicProgram
-from verilocc_bench.verification.symbolic.report import Reporter
+from verilocc_bench.verification.symbolic.symbolic_flow import Flow, FlowState
+from verilocc_bench.verification.symbolic.symbolic_lanes import Lanes
+from verilocc_bench.verification.symbolic.symbolic_program import (
+    Compiler,
+    Execute,
+    Read,
+    SymbolicProgram,
+)
+from verilocc_bench.verification.symbolic.symbolic_report import Reporter
 
 STEPS = 300_000
 """The most blocks in the walks of all findings that are described; one is always described."""

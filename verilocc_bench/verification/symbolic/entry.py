@@ -13,9 +13,13 @@ does not find it TOUCHED on all paths.
 from __future__ import annotations
 
 from verilocc_bench.verification.symbolic.conditional import Diagram
-from verilocc_bench.verification.symbolic.flow import Flow, FlowState
-from verilocc_bench.verification.symbolic.lanes import GUARD_OPERAND, Lanes, SymbolicEffects
-from verilocc_bench.verification.symbolic.program import Execute, Read, SymbolicProgram
+from verilocc_bench.verification.symbolic.symbolic_flow import Flow, FlowState
+from verilocc_bench.verification.symbolic.symbolic_lanes import (
+    GUARD_OPERAND,
+    Lanes,
+    SymbolicEffects,
+)
+from verilocc_bench.verification.symbolic.symbolic_program import Execute, Read, SymbolicProgram
 
 TOUCHED = 2
 

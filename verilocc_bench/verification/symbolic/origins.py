@@ -13,8 +13,8 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 
 from verilocc_bench.edits.findings import Place
-from verilocc_bench.verification.symbolic.lanes import Lanes
-from verilocc_bench.verification.symbolic.program import Copies, Execute, SymbolicProgram
+from verilocc_bench.verification.symbolic.symbolic_lanes import Lanes
+from verilocc_bench.verification.symbolic.symbolic_program import Copies, Execute, SymbolicProgram
 
 NOTHING = "nothing"
 

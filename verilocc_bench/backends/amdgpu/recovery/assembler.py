@@ -43,7 +43,7 @@ class AssembledInstruction:
 
 
 def find_assembler() -> Path:
-    """The path of llvm-mc. Raises InputError if there is none of the right release."""
+    """The path of llvm-mc. Raises InputError without one of the right release."""
     named = os.environ.get(_VARIABLE)
     for name in (named,) if named else _NAMES:
         found = shutil.which(name)
@@ -65,7 +65,7 @@ def _release(path: Path) -> int:
 def disassemble(code: bytes, arch: str) -> list[tuple[str, bytes]]:
     """The text and the bytes of each instruction.
 
-    Raises RejectedKernel, `undecodable`, for bytes that are no instruction, or that LLVM
+    Raises RejectedKernel, `undecodable`, for bytes that LLVM does not decode, or that it
     would encode in another way.
     """
     text = "\n".join(" ".join(f"0x{byte:02x}" for byte in code[i : i + 64])
@@ -104,7 +104,7 @@ def assemble(lines: Sequence[str], arch: str) -> list[AssembledInstruction]:
 
 
 def assembled_file(assembly: str, arch: str) -> bytes:
-    """The object file of an assembly file. Raises InputError with the reason if there is none."""
+    """The object file of an assembly file. Raises InputError with the assembler's reason."""
     try:
         return _output(("--filetype=obj",), assembly, arch, "assembly")
     except RejectedKernel as rejection:

@@ -16,7 +16,7 @@ _LEFT_OUT = (
     "heap-ptr", "hostcall-ptr", "implicitarg-ptr", "lds-kernel-id", "multigrid-sync-arg",
     "workitem-id-y", "workitem-id-z",
 )  # fmt: skip
-"""Arguments that no kernel of these has; those of the work-item are one register."""
+"""Arguments that no kernel of these has; the arguments of the work-item share one register."""
 
 _MODES = (
     ("ieee", "ieee"), ("dx10-clamp", "dx10_clamp"),

@@ -35,7 +35,7 @@ def needed_inactive_lanes(
 def _through(
     b: int, blocks: Sequence[CodeBlock], mask: MaskFlow, entry: Sequence[_Needs]
 ) -> tuple[_Needs, tuple[int, ...]]:
-    """The needs at the entry of a block, and those of other lanes after each instruction."""
+    """The needs at a block's entry, and the needs of other lanes after each instruction."""
     active = inactive = 0
     for successor in blocks[b].successors:
         active |= entry[successor][0]

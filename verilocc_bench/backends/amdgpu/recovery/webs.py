@@ -36,7 +36,7 @@ _State = tuple[list[int], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class WebOperand:
-    """An operand that a virtual register replaces: `webs` are those of its units.
+    """An operand that a virtual register replaces: `webs` are the webs of its units.
 
     `undefined` is true if nothing has written any of the units of a use.
     """

@@ -1,1 +1,0 @@
-"""The prompt format text-notes."""

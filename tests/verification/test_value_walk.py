@@ -1,0 +1,106 @@
+"""What the verifier accepts on real kernels runs without a difference along random paths."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from tests.mutation import mutate
+from tests.sampling import few_rows
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.analysis import AllocationProblem, parse_register_name
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits import Edits, edit_function
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.selftest.case_answers import random_answer
+from verilocc_bench.selftest.generate import random_function
+from verilocc_bench.selftest.random_edits import random_edits
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.symbolic import SymbolicChecker
+from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
+
+ROWS = load_rows("mini").rows
+PATHS = 3
+STEPS = 6_000
+MUTANTS = 12
+
+
+def walk(
+    problem: AllocationProblem, answer: Mapping[str, str], edits: Edits | None = None
+) -> ValueWalk:
+    edited, findings = edit_function(problem.function, problem.target, edits)
+    assert not findings
+    bases = {}
+    for number in edited.registers:
+        base = parse_register_name(problem.target, answer[f"%{number}"])
+        assert base is not None
+        bases[number] = base.file, base.index
+    return ValueWalk(problem.function, problem.target, bases, edited)
+
+
+def difference(run: ValueWalk, paths: int = PATHS, steps: int = STEPS) -> Miscompile | None:
+    found = (run.run(seed, steps) for seed in range(paths))
+    return next((each for each in found if each is not None), None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", few_rows(ROWS), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+def test_accepted_answers_compute_what_they_should(row: Row) -> None:
+    problem = AllocationProblem.from_text(row.normalized)
+    answers = [dict(row.label)]
+    try:
+        answers.append(dict(BUILT_IN["linear-scan"].allocate(Request(problem)).assignment))
+    except AllocationFailed:
+        assert row.arch == "sm_80"  # within tight budgets
+    for answer in answers:
+        assert difference(walk(problem, answer)) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "row",
+    few_rows([row for row in ROWS if row.arch == "sm_80"]),
+    ids=lambda row: f"{row.kernel}-{row.id}",
+)
+def test_no_accepted_corruption_shows_a_difference(row: Row) -> None:
+    problem = AllocationProblem.from_text(row.normalized)
+    verifier = FastVerifier(problem)
+    generator = random.Random(row.id)
+    for _ in range(MUTANTS):
+        _, mutant = mutate(problem, dict(row.label), generator)
+        if verifier.verify(mutant).valid:
+            assert difference(walk(problem, mutant)) is None
+
+
+@pytest.mark.parametrize("arch", sorted({row.arch for row in ROWS}))
+def test_edits_that_the_checker_accepts_on_kernels_show_no_difference(arch: str) -> None:
+    rows = [row for row in ROWS if row.arch == arch]
+    accepted = 0
+    for row in sorted(rows, key=lambda row: row.n_instructions)[:4]:
+        problem = AllocationProblem.from_text(row.normalized)
+        checker = SymbolicChecker(problem.function)
+        for seed in range(2):
+            split = random_edits(problem, dict(row.label), random.Random(seed), 8)
+            assert split is not None
+            if not checker.check(split.assignment, split.edits):
+                accepted += 1
+                run = walk(problem, split.assignment, split.edits)
+                assert difference(run, 2) is None
+    assert accepted
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
+def test_sleeping_threads_see_no_difference_in_valid_answers(target: str) -> None:
+    slept = 0
+    for seed in range(150):
+        problem = AllocationProblem(random_function(seed, target=target))
+        answer = random_answer(problem, random.Random(seed))
+        if not answer:
+            continue
+        run = walk(problem, answer)
+        slept += bool(run.wakes_in)
+        shown = difference(run, 20, 80)
+        assert shown is None, f"{problem.normalized}{answer}\n{shown}"
+    assert slept > 15

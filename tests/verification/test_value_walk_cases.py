@@ -1,0 +1,512 @@
+"""What a run does, case by case: each function by hand, with the difference it must show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from verilocc_bench.analysis import parse_register_name
+from verilocc_bench.edits import edit_function, parse_edits
+from verilocc_bench.ir import parse_function
+from verilocc_bench.targets import get_target
+from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
+from verilocc_bench.verification.value_walk.code import Code
+
+AMD = """verilocc-bench 1
+target gfx942
+registers v:8 a:4 s:8 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+class S2 2 s/2 vcc/2
+class V2 2 v/2
+"""
+NVIDIA = """verilocc-bench 1
+target sm_80
+registers R:8 UR:4 P:4 UP:2
+class R 1 R
+class P 1 P
+"""
+
+
+def run(
+    text: str, assignment: Mapping[str, str], edits: Any = None, runs: int = 60
+) -> Miscompile | None:
+    """The first difference of some runs."""
+    function = parse_function(text, canonical=False)
+    target = get_target(function.target)
+    edited = None
+    if edits is not None:
+        edited, findings = edit_function(function, target, parse_edits(edits))
+        assert not findings
+    bases = {}
+    for name, register in assignment.items():
+        base = parse_register_name(target, register)
+        assert base is not None
+        bases[int(name[1:])] = base.file, base.index
+    walk = ValueWalk(function, target, bases, edited)
+    found = (walk.run(seed, 100) for seed in range(runs))
+    return next((difference for difference in found if difference is not None), None)
+
+
+def test_a_destroyed_value_is_shown_with_its_path() -> None:
+    text = AMD + "bb0->bb1\n%0:V=OP\nbb1\n%1:V=OP\nOP %0\n"
+    assert run(text, {"%0": "v0", "%1": "v1"}) is None
+    shown = run(text, {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    assert (shown.block, shown.instruction, shown.operand) == (1, 1, 0)
+    assert (shown.lane, shown.unit) == ("%0", "v0")
+    assert (shown.expected.block, shown.expected.instruction) == (0, 0)
+    assert shown.found is not None
+    assert (shown.found.block, shown.found.lane) == (1, "%1")
+    assert [block.block for block in shown.trace] == [0, 1]
+    assert str(shown).splitlines() == [
+        "bb1 instruction 1, operand 0: %0 in v0",
+        "  should be %0 of bb0 instruction 0 at step 2",
+        "  is %1 of bb1 instruction 0 at step 4",
+        "  along 2 blocks",
+        "    bb0",
+        "    bb1",
+    ]
+    assert shown.to_json()["trace"] == [
+        {"block": 0, "decisions": []},
+        {"block": 1, "decisions": []},
+    ]
+
+
+def test_a_dead_value_may_be_destroyed() -> None:
+    assert run(AMD + "bb0\n%0:V=OP\n%1:V=OP\nOP %1\n", {"%0": "v0", "%1": "v0"}) is None
+
+
+def test_a_lane_that_nothing_wrote_reads_as_anything() -> None:
+    text = AMD + "bb0\n%0:V2.0!=OP\n%1:V=OP\nOP %0,%1\n"
+    assert run(text, {"%0": "v0", "%1": "v1"}) is None
+    shown = run(text, {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    assert (shown.lane, shown.unit) == ("%0.0", "v0")
+
+
+def test_an_undef_definition_ends_the_other_lanes() -> None:
+    text = AMD + "bb0\n%0:V2=OP\n%0.0{}=OP\n%1:V=OP\nOP %0,%1\n"
+    places = {"%0": "v0", "%1": "v1"}
+    assert run(text.format("!"), places) is None
+    shown = run(text.format(""), places)
+    assert shown is not None
+    assert shown.lane == "%0.1"
+
+
+def test_an_undef_use_reads_anything() -> None:
+    text = AMD + "bb0\n%0:V=OP\n%1:V=OP\nOP %0{}\n"
+    assert run(text.format("!"), {"%0": "v0", "%1": "v0"}) is None
+    assert run(text.format(""), {"%0": "v0", "%1": "v0"}) is not None
+
+
+def test_an_early_clobber_is_written_before_uses_are_read() -> None:
+    text = AMD + "bb0\n%0:V=OP\n%1:V{}=OP %0\nOP %1\n"
+    places = {"%0": "v0", "%1": "v0"}
+    assert run(text.format(""), places) is None
+    shown = run(text.format("&"), places)
+    assert shown is not None
+    assert (shown.instruction, shown.operand, shown.lane) == (1, 1, "%0")
+    assert shown.found is not None
+    assert (shown.found.instruction, shown.found.lane) == (1, "%1")
+
+
+def test_an_early_clobber_gives_way_to_its_own_old_value() -> None:
+    text = AMD + "bb0\n%0:V=OP\n{}%0&=OP %0\nOP %0\n"
+    assert run(text.format(""), {"%0": "v0"}) is None
+    shown = run(text.format("%1:V=OP\n"), {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    assert (shown.instruction, shown.operand) == (2, 1)
+
+
+def test_an_early_clobber_spares_the_guard() -> None:
+    text = NVIDIA + "bb0\n%0:P=OP\n@%0 %1:P{}=OP\n"
+    places = {"%0": "P0", "%1": "P0"}
+    assert run(text.format(""), places) is None
+    shown = run(text.format("&"), places)
+    assert shown is not None
+    assert (shown.operand, shown.lane) == (-1, "%0")
+    assert run(text.format("&"), {**places, "%1": "P1"}) is None
+
+
+def test_a_lane_written_in_two_places_is_in_neither() -> None:
+    text = AMD + "bb0\n%0:V,%0=OP\nOP %0\n"
+    edits = {"new": {"%1": "V"}, "replace": [[0, 0, 1, "%1"]]}
+    places = {"%0": "v0", "%1": "v1"}
+    assert run(text, {"%0": "v0"}) is None
+    assert run(text, places, edits) is not None
+    edits["replace"] = [[0, 0, 1, "%1"], [0, 1, 0, "%1"]]
+    assert run(text, places, edits) is not None
+
+
+def test_two_lanes_written_at_once_need_two_units() -> None:
+    text = AMD + "bb0\n%0:V,%1:V=OP\n"
+    assert run(text, {"%0": "v0", "%1": "v1"}) is None
+    shown = run(text, {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    assert (shown.operand, shown.lane) == (0, "%0")
+    assert shown.found is not None
+    assert shown.found.lane == "%1"
+
+
+def test_an_instruction_that_does_not_act_destroys_nothing() -> None:
+    text = NVIDIA + "bb0\n%0:P=OP\n%1:R=OP\n@%0 %2:R=OP\n@{}%0 OP %1\n"
+    places = {"%0": "P0", "%1": "R0", "%2": "R0"}
+    assert run(text.format("!"), places) is None
+    shown = run(text.format(""), places)
+    assert shown is not None
+    assert shown.trace[0].decisions == ((2, "%0 is true"), (3, "%0 is true"))
+
+
+def test_a_branch_is_taken_by_its_guard() -> None:
+    body = "bb0->bb1,bb2\n%0:P=OP\n%1:R=OP\n@%0 %2:R=OP\n@{}%0 BRA\nbb1\nOP %1\nbb2\nOP %2\n"
+    places = {"%0": "P0", "%1": "R0", "%2": "R0"}
+    assert run(NVIDIA + body.format("!"), places) is None
+    assert run(NVIDIA + body.format(""), places) is not None
+
+
+def test_guards_are_observed_and_hold_a_value_from_the_entry() -> None:
+    text = NVIDIA + "bb0\n@%0:P OP\n@%1:P OP\n"
+    assert run(text, {"%0": "P0", "%1": "P1"}) is None
+    shown = run(text, {"%0": "P0", "%1": "P0"})
+    assert shown is not None
+    assert shown.operand == -1
+    assert str(shown.expected) == "%1 from the entry"
+
+
+def test_entry_values_that_nothing_reads_harm_nothing() -> None:
+    text = NVIDIA + "bb0(P0)\n%0:P=OP\n@%0 OP\n"
+    assert run(text, {"%0": "P0"}) is None
+    assert run(text + "OP P0\n", {"%0": "P0"}) is not None
+
+
+def test_blocks_out_of_reach_count() -> None:
+    text = AMD + "bb0\nOP\nbb1->bb1\nOP %0:V\n%0=OP\n%1:V=OP\n"
+    assert run(text, {"%0": "v0", "%1": "v1"}) is None
+    assert run(text, {"%0": "v0", "%1": "v0"}) is not None
+
+
+SWAP = {
+    "insert": [
+        {"at": [0, 2], "move": [["%0", "%1"], ["%1", "%0"]]},
+    ],
+    "replace": [[0, 2, 0, "%1"], [0, 2, 1, "%0"]],
+}
+
+
+def test_a_parallel_move_reads_all_before_it_writes() -> None:
+    text = AMD + "bb0\n%0:V=OP\n%1:V=OP\nOP %0,%1\n"
+    places = {"%0": "v0", "%1": "v1"}
+    assert run(text, places, SWAP) is None
+    first, second = ({"at": [0, 2], "move": [pair]} for pair in SWAP["insert"][0]["move"])  # type: ignore[index]
+    shown = run(text, places, {**SWAP, "insert": [first, second]})
+    assert shown is not None
+    assert run(text, places, {"insert": SWAP["insert"]}) is not None  # replacements dropped
+
+
+def test_a_unit_that_a_move_writes_twice_holds_nothing() -> None:
+    text = AMD + "bb0\n%0:V=OP\n%1:V=OP\nOP %0,%1\n"
+    places = {"%0": "v0", "%1": "v1"}
+    right, wrong = ["%0", "%0"], ["%0", "%1"]
+    for pairs in ([right, wrong], [wrong, right]):
+        shown = run(text, places, {"insert": [{"at": [0, 2], "move": pairs}]})
+        assert shown is not None
+        assert shown.found is None
+    assert run(text, places, {"insert": [{"at": [0, 2], "move": [right]}]}) is None
+
+
+def test_units_and_lanes_have_the_names_of_the_assembler() -> None:
+    text = AMD + "bb0(vcc_hi)\n%0:S2=OP\nOP %0,vcc_hi\n"
+    shown = run(text, {"%0": "vcc"})
+    assert shown is not None
+    assert (shown.lane, shown.unit) == ("vcc_hi", "vcc_hi")
+    assert str(shown.expected) == "vcc_hi from the entry"
+    numbered = run(AMD + "bb0(v7)\n%0:V=OP\nOP %0,v7\n", {"%0": "v7"})
+    assert numbered is not None
+    assert (numbered.lane, numbered.unit) == ("v7", "v7")
+
+
+def test_slots_are_named_by_number_and_each_unit_has_its_own() -> None:
+    """The two halves come back each from its slot, or crossed."""
+    text = AMD + "bb0\n%0:V2=OP\nOP %0\n"
+    spill = {"at": [0, 1], "spill": ["slot3-4", "%0"]}
+    for slots, right in ((("slot3", "slot4"), True), (("slot4", "slot3"), False)):
+        reloads = [
+            {"at": [0, 1], "reload": [f"%0.{lane}", slot]} for lane, slot in enumerate(slots)
+        ]
+        shown = run(text, {"%0": "v0"}, {"insert": [spill, *reloads]})
+        assert (shown is None) == right
+        if shown is not None:
+            assert (shown.lane, shown.unit) == ("%0.0", "v0")
+
+
+def test_constants_of_two_instructions_are_two_values() -> None:
+    text = AMD + "bb0\n%0:V=V_MOV_B32\n%1:V=V_MOV_B32\nOP %0\nOP %1\n"
+    first = {"at": [0, 2], "rematerialize": ["%2", [0, 0]]}
+    second = {"at": [0, 2], "rematerialize": ["%3", [0, 1]]}
+    places = {"%0": "v0", "%1": "v1", "%2": "v2", "%3": "v3"}
+    for one, two, right in (("%2", "%3", True), ("%3", "%2", False)):
+        edits = {
+            "new": {"%2": "V", "%3": "V"},
+            "insert": [first, second],
+            "replace": [[0, 2, 0, one], [0, 3, 0, two]],
+        }
+        assert (run(text, places, edits) is None) == right
+
+
+def test_a_long_path_is_shown_by_its_end() -> None:
+    """30 blocks one after the other: the last 24 are shown."""
+    blocks = "".join(f"bb{n}->bb{n + 1}\nOP\n" for n in range(1, 29))
+    text = AMD + f"bb0->bb1\n%0:V=OP\n{blocks}bb29\n%1:V=OP\nOP %0\n"
+    shown = run(text, {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    lines = str(shown).splitlines()
+    assert lines[3:5] == ["  along 30 blocks", "    …"]
+    assert lines[5:] == [f"    bb{n}" for n in range(6, 30)]
+    exactly = AMD + "".join(f"bb{n}->bb{n + 1}\nOP\n" for n in range(23)).replace(
+        "OP", "%0:V=OP", 1
+    )
+    shown = run(exactly + "bb23\n%1:V=OP\nOP %0\n", {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    assert str(shown).splitlines()[3:5] == ["  along 24 blocks", "    bb0"]
+
+
+def test_a_definition_goes_where_its_replacement_says() -> None:
+    text = AMD + "bb0\n%0:V=OP\nOP %0\n"
+    places = {"%0": "v0", "%1": "v1"}
+    new = {"new": {"%1": "V"}}
+    assert run(text, places, {**new, "replace": [[0, 0, 0, "%1"], [0, 1, 0, "%1"]]}) is None
+    shown = run(text, places, {**new, "replace": [[0, 0, 0, "%1"]]})
+    assert shown is not None
+    assert shown.found is None
+
+
+def test_spills_and_reloads() -> None:
+    text = AMD + "bb0\n%0:V2=OP\n%1:V2=OP\nOP %0,%1\n"
+    places = {"%0": "v0", "%1": "v0"}
+    spill = {"at": [0, 1], "spill": ["slot0-1", "%0"]}
+    edits = {
+        "new": {"%2": "V2"},
+        "insert": [spill, {"at": [0, 2], "reload": ["%2", "slot0-1"]}],
+        "replace": [[0, 2, 0, "%2"]],
+    }
+    assert run(text, {**places, "%2": "v2"}, edits) is None
+    swapped = {**edits, "insert": [spill, {"at": [0, 2], "reload": ["%2", "slot1-2"]}]}
+    shown = run(text, {**places, "%2": "v2"}, swapped)
+    assert shown is not None
+    assert shown.lane == "%0.0"
+
+
+def test_a_constant_is_the_same_value_every_time() -> None:
+    text = AMD + "bb0->bb1\nOP\nbb1->bb1\n%0:V=V_MOV_B32\n%1:V=V_MOV_B32\nOP %0,%1\n"
+    places = {"%0": "v0", "%1": "v0", "%2": "v1"}
+    replaced = {"new": {"%2": "V"}, "replace": [[1, 2, 0, "%2"]]}
+    again = {"at": [0, 1], "rematerialize": ["%2", [1, 0]]}
+    assert run(text, places, {**replaced, "insert": [again]}) is None
+    other = {"at": [0, 1], "rematerialize": ["%2", [1, 1]]}
+    shown = run(text, places, {**replaced, "insert": [other]})
+    assert shown is not None
+    assert str(shown.expected).startswith("%0 of bb1 instruction 0 at step ")
+    assert str(shown.found) == "the constant %1 of bb1 instruction 1"
+
+
+def test_what_happens_on_an_edge() -> None:
+    text = AMD + "bb0->bb1,bb2\n%0:V=OP\nbb1->bb2\n%1:V=OP\nOP %1\nbb2\nOP %0\n"
+    places = {"%0": "v0", "%1": "v0"}
+    spill = {"at": [0, 1], "spill": ["slot0", "%0"]}
+    reload = {"at": {"edge": [1, 2]}, "reload": ["%0", "slot0"]}
+    assert run(text, places, {"insert": [spill, reload]}) is None
+    elsewhere = {"at": {"edge": [0, 2]}, "reload": ["%0", "slot0"]}
+    assert run(text, places, {"insert": [spill, elsewhere]}) is not None
+
+
+MASKED = (
+    AMD
+    + """bb0->bb1,bb2
+%0:S2=OP
+%1:V=OP
+S_ANDN2_B64 %0
+S_CBRANCH_EXECZ
+bb1->bb2
+%2:V=OP
+OP %2
+bb2
+S_OR_B64 %0
+OP %1
+"""
+)
+MASKED_PLACES = {"%0": "s0", "%1": "v0", "%2": "v1"}
+
+
+def test_a_move_where_some_threads_sleep_is_shown() -> None:
+    edits = {
+        "new": {"%3": "V"},
+        "replace": [[2, 1, 0, "%3"]],
+    }
+    places = {**MASKED_PLACES, "%3": "v2"}
+    move = ["%3", "%1"]
+    assert run(MASKED, places, {**edits, "insert": [{"at": [0, 2], "move": [move]}]}) is None
+    assert run(MASKED, places, {**edits, "insert": [{"at": [2, 1], "move": [move]}]}) is None
+    for at in ([0, 3], [2, 0]):
+        shown = run(MASKED, places, {**edits, "insert": [{"at": at, "move": [move]}]})
+        assert shown is not None
+        assert (2, "the thread falls asleep") in shown.trace[0].decisions
+        assert (0, "the thread wakes") in shown.trace[-1].decisions
+    on_edges = [{"at": {"edge": [0, s]}, "move": [move]} for s in (1, 2)]
+    assert run(MASKED, places, {**edits, "insert": on_edges}) is not None
+
+
+def test_scalar_moves_do_not_mind_the_mask() -> None:
+    places = {**MASKED_PLACES, "%3": "s4"}
+    edits = {
+        "new": {"%3": "S2"},
+        "insert": [{"at": [2, 0], "move": [["%3", "%0"]]}],
+        "replace": [[2, 0, 0, "%3"]],
+    }
+    assert run(MASKED, places, edits) is None
+    # Written while the thread sleeps, and yet for the whole wave.
+    clobber = {"at": [1, 0], "move": [["%3", "%0"]]}
+    assert run(MASKED, {**places, "%3": "s0"}, {**edits, "insert": [clobber]}) is None
+
+
+def test_masks_never_fail_what_is_valid_without_edits() -> None:
+    # %1 and %2 share v0: %1 is dead between its two definitions, in the graph. A thread that
+    # sleeps from the first on never executes the second, and finds no value of its own after.
+    text = MASKED.replace("bb1->bb2\n%2:V=OP\n", "%2:V=OP\nOP %2\n%1=OP\nbb1->bb2\n%3:V=OP\n")
+    text = text.replace("OP %2\nbb2", "OP %3\nbb2").replace("S_CBRANCH_EXECZ\n", "")
+    assert run(text, {**MASKED_PLACES, "%2": "v0", "%3": "v1"}, runs=200) is None
+    assert run(text, {**MASKED_PLACES, "%2": "v0", "%3": "v0"}, runs=200) is not None
+
+
+def test_a_sleeping_thread_takes_part_in_what_is_scalar_alone() -> None:
+    """Of each instruction the scalar operands are left; its vector lanes are named apart."""
+    text = AMD.replace("class V2", "class G 1 s\nclass V2") + (
+        "bb0(v5,s5)\n%0:V=OP\n%1:G=OP\n%2:V2.0!,%3:G,v6,s6=OP %0,%1,v5,s5\n"
+        "%0&,%1&=OP %0,%1\n%4:S2.0!=OP\n"
+    )
+    function = parse_function(text, canonical=False)
+    bases = {0: ("v", 0), 1: ("s", 0), 2: ("v", 2), 3: ("s", 1), 4: ("s", 2)}
+    code = Code(function, get_target("gfx942"), bases, None)
+    _, _, both, early, undef = code.block(0)
+
+    def names(lanes: Iterable[int]) -> list[str]:
+        return [code.lane_name(lane) for lane in lanes]
+
+    assert names(d[1] for d in both.only_scalar.definitions) == ["%3", "s6"]
+    assert names(use[1] for use in both.only_scalar.uses) == ["%1", "s5"]
+    assert both.only_scalar.ended == ()
+    assert sorted(set(names(both.masked_lanes))) == ["%2.0", "%2.1", "v6"]
+    assert names(d[1] for d in early.only_scalar.definitions) == ["%1"]
+    assert early.only_scalar.early == (0,)
+    assert names(use[1] for use in early.only_scalar.own_uses) == ["%1"]
+    assert names(early.masked_lanes) == ["%0"]
+    assert names(undef.only_scalar.ended) == ["%4.0", "%4.1"]
+    assert undef.masked_lanes == ()
+
+
+def test_a_sleeping_thread_keeps_its_vector_registers_over_a_call() -> None:
+    """What a call destroys is gone for all, but a vector register only for threads that execute."""
+    header = AMD.replace("class V 1", "mask m0 v[4:5] s[2:3]\nclass V 1")
+    # So many registers that the number of a lane and that of its physical register differ in kind.
+    virtual = "".join(f"%{number}:V=OP\n" for number in range(11))
+    text = header + "bb0\n" + virtual + "%11:V=SI_CALL ^m0\n"
+    function = parse_function(text, canonical=False)
+    assignment = dict.fromkeys(range(12), ("v", 0))
+    code = Code(function, get_target("gfx942"), assignment, None)
+    call = code.block(0)[-1]
+
+    def names(lanes: Iterable[int]) -> list[str]:
+        return [code.lane_name(lane) for lane in lanes]
+
+    assert names(lane for lane, _ in call.effects.destroyed) == ["v4", "v5", "s2", "s3"]
+    assert names(lane for lane, _ in call.only_scalar.destroyed) == ["s2", "s3"]
+    assert names(call.masked_lanes) == ["%11", "v4", "v5"]
+
+
+def test_a_definition_in_what_its_call_destroys_is_shown_with_its_place() -> None:
+    header = AMD.replace("class V 1", "mask m0 v[4:5]\nclass V 1")
+    text = header + "bb0->bb1\nOP\nbb1\nOP\n%0:V=SI_CALL ^m0\nOP %0\n"
+    assert run(text, {"%0": "v3"}) is None
+    shown = run(text, {"%0": "v4"})
+    assert shown is not None
+    assert (shown.block, shown.instruction, shown.operand) == (1, 1, 0)
+    assert (shown.lane, shown.unit) == ("%0", "v4")
+
+
+def walk(text: str) -> ValueWalk:
+    function = parse_function(text, canonical=False)
+    return ValueWalk(function, get_target(function.target), {}, None)
+
+
+def test_distances_are_counted_in_edges() -> None:
+    text = AMD + "bb0->bb1,bb3\nbb1->bb2\nbb2->bb1,bb3\nbb3->bb4\nbb4\nbb5->bb4\n"
+    assert walk(text).distance(3) == {3: 0, 0: 1, 2: 1, 1: 2}
+    assert walk(text).distance(4) == {4: 0, 3: 1, 5: 1, 0: 2, 2: 2, 1: 3}
+    assert walk(text).distance(0) == {0: 0}
+
+
+def test_threads_fall_asleep_where_the_mask_narrows_and_wake_where_it_widens() -> None:
+    own = walk(MASKED)
+    assert own.wakes_in == {0: (2,)}
+    assert walk(NVIDIA + "bb0->bb1\nOP\nbb1\nOP\n").wakes_in == {}
+
+
+def test_insertions_at_the_end_of_blocks_in_a_sleeping_thread() -> None:
+    places = {**MASKED_PLACES, "%3": "s4"}
+    text = MASKED.replace("S_CBRANCH_EXECZ\n", "")
+    for at in ([1, 2], [0, 3]):
+        edits = {"new": {"%3": "S2"}, "insert": [{"at": at, "move": [["%3", "%0"]]}]}
+        assert run(text, places, edits) is None
+
+
+def test_a_sleeping_thread_sees_what_happens_to_scalars() -> None:
+    text = MASKED.replace("OP %2\n", "OP %2\n%3:S2=OP\n")
+    function = parse_function(text, canonical=False)
+    bases = {0: ("s", 0), 1: ("v", 0), 2: ("v", 1), 3: ("s", 0)}
+    own = ValueWalk(function, get_target("gfx942"), bases, None)
+    asleep = 0
+    for seed in range(60):
+        shown = own.run(seed, 100)
+        path = [] if shown is None else [block.block for block in shown.trace]
+        if shown is None or path != [0, 1, 2]:
+            continue
+        asleep += (2, "the thread falls asleep") in shown.trace[0].decisions
+        assert (shown.block, shown.instruction, shown.lane) == (2, 0, "%0.0")
+        assert shown.found is not None
+        assert (shown.found.block, shown.found.instruction, shown.found.lane) == (1, 2, "%3.0")
+    assert asleep > 5
+
+
+def test_what_a_thread_misses_on_its_own_path_has_no_value() -> None:
+    """The old %1 gave way to %2, and the new one is defined where the thread sleeps."""
+    text = AMD + (
+        "bb0->bb1,bb2\n%0:S2=OP\n%1:V=OP\nOP %1\n%2:V=OP\nOP %2\nS_ANDN2_B64 %0\n%1=OP\n"
+        "bb1->bb2\nOP\nbb2\nS_OR_B64 %0\nOP %1\n"
+    )
+    assert run(text, {"%0": "s0", "%1": "v0", "%2": "v0"}, runs=200) is None
+
+
+def test_a_thread_wakes_on_its_own_path_alone() -> None:
+    """It goes from bb0 to bb3; the wave, on its way through bb1, widens its mask in bb2."""
+    text = AMD + (
+        "bb0->bb1,bb3\n%0:S2=OP\n%1:V=OP\nOP %1\n%2:V=OP\nOP %2\nS_ANDN2_B64 %0\n"
+        "bb1->bb2\n%1=OP\nbb2->bb3\nS_OR_B64 %0\nOP %1\nbb3\nS_OR_B64 %0\nOP\n"
+    )
+    assert run(text, {"%0": "s0", "%1": "v0", "%2": "v0"}, runs=200) is None
+
+
+def test_each_change_of_the_mask_does_only_what_it_says() -> None:
+    """A thread falls asleep at the narrowing alone, and wakes at the next block's widening."""
+    text = AMD + (
+        "bb0->bb1\n%0:S2=OP\nS_OR_B64 %0\nS_ANDN2_B64 %0\nS_OR_B64 %0\n"
+        "bb1\nS_ANDN2_B64 %0\nS_OR_B64 %0\n%1:S2=OP\nOP %0\n"
+    )
+    function = parse_function(text, canonical=False)
+    bases = {0: ("s", 0), 1: ("s", 0)}
+    own = ValueWalk(function, get_target("gfx942"), bases, None)
+    seen = set()
+    for seed in range(40):
+        shown = own.run(seed, 100)
+        assert shown is not None
+        seen.add(tuple(block.decisions for block in shown.trace))
+    asleep = (((2, "the thread falls asleep"),), ((1, "the thread wakes"),))
+    assert seen == {((), ()), asleep}
