@@ -26,7 +26,8 @@ from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.outcome import measure_outcome
 from verilocc_bench.evaluation.prepared import PreparedRow
 from verilocc_bench.evaluation.records import Outcome, RowResult, Sample
-from verilocc_bench.verification.judges import FAST, INDEPENDENT, Opinion, Word
+from verilocc_bench.settings.judges import FAST, INDEPENDENT
+from verilocc_bench.verification.judges import Opinion, Word
 
 NEARLY_ALL = 0.95
 """The share of equal registers from which on an answer counts as a copy of a label."""

@@ -29,6 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
+from tests.sampling import is_further
 from verilocc_bench.backends.nvidia import tools as cuda_tools
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, find_tool
 from verilocc_bench.errors import InputError
@@ -61,6 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = set(getattr(item, "fixturenames", ()))
         if folder in SLOW_FOLDERS or fixtures & SLOW_FIXTURES:
             item.add_marker(pytest.mark.slow)
+        if is_further(item.nodeid):
+            item.add_marker(pytest.mark.exhaustive)
     if "exhaustive" not in config.option.markexpr:
         further = [item for item in items if item.get_closest_marker("exhaustive")]
         if further:

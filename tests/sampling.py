@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pytest
 
 from verilocc_bench.dataset import Row
+
+ASKED_OF_MUTANTS = (
+    "tests/analysis",
+    "tests/verification",
+    "tests/backends",
+    "tests/evaluation/test_bootstrap.py",
+    "tests/evaluation/test_comparison.py",
+    "tests/evaluation/test_ledger.py",
+    "tests/evaluation/test_metrics.py",
+    "tests/evaluation/test_storing.py",
+    "tests/leaderboard/test_judging.py",
+)
+"""The tests that `make mutants` asks, but for FURTHER."""
+
+FURTHER = (
+    # They ask of thousands of functions what test_small_functions asks of hundreds.
+    r"test_mutation\.py",
+    r"test_against_oracle\.py",
+    r"test_symbolic_paths\.py",
+    r"test_interference\.py",
+    r"agree_with_the_fast_check\[\d",
+    r"what_is_valid_has_no_findings",
+    r"bootstrap_intervals_cover",
+    r"huge_wrong_answer",
+    # Kernels of the embedded dataset, and of LLVM's own tests.
+    r"-[0-9a-f]{16}\]$",
+    r"test_against_llvm\.py",
+    r"test_value_walk\.py",
+    r"test_llvm_kernels\.py",
+)
+"""Of these, the tests that take long and kill no mutant that the others do not: exhaustive."""
+
+_FURTHER = re.compile("|".join(FURTHER))
+
+
+def is_further(test: str) -> bool:
+    """True for a test, by its id, that asks about more of what others ask about."""
+    return test.startswith(ASKED_OF_MUTANTS) and _FURTHER.search(test) is not None
 
 
 def some_of(cases: Iterable[object], one_in: int = 3) -> list[object]:

@@ -57,7 +57,7 @@ class Compilation:
         function, and all that it calls, once for each of them.
         """
         dispatcher: Any = numba.njit(cache=True, no_cfunc_wrapper=True, **self._options)(function)
-        typed_call, plain = dispatcher.get_call_template, types.unliteral
+        typed_call, plain = dispatcher.get_call_template, types.unliteral  # type: ignore[attr-defined]
         dispatcher.get_call_template = lambda arguments, keywords: typed_call(
             tuple(map(plain, arguments)), {name: plain(each) for name, each in keywords.items()}
         )

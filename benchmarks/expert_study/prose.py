@@ -37,8 +37,9 @@ Shares of all instructions, registers or kernels of the two sides."""
 
 ALLOCATORS = """\
 One answer of each allocator to the smallest kernels of each task. `best` stands for the best known
-answers of the dataset. The ratio counts valid answers alone. `reference` copies a rule of text
-intervals (assistance `intervals`); it was not trained on experts' kernels."""
+answers of the dataset. The ratio counts valid answers alone. `reference` is the model that
+ships: it copies a rule of text intervals (assistance `intervals`), and was not trained on experts'
+kernels."""
 
 UNKNOWN = """\
 - On sm_80 the order of instructions is ptxas's own, made for the registers of the label. Answers

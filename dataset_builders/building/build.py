@@ -126,11 +126,6 @@ def build_dataset(
     return report
 
 
-def _manifest_hash(folder: Path) -> str:
-    """The SHA-256 of a dataset's manifest, which has the hashes of its files."""
-    return hashlib.sha256(read_data(folder / MANIFEST)).hexdigest()
-
-
 def _compile_all(
     points: Sequence[BuildPoint],
     journal: Journal,

@@ -70,7 +70,11 @@ class CudaLibrary:
         timings = Timings()
         started = time.perf_counter()
         text = self.text(point)
-        cubin = compile_cubin(text, self._header_folders(), self.options)
+        unpacked = self.archive.folder()
+        headers = {f"library{place}": unpacked / name for place, name in enumerate(self.headers)}
+        if self.own_headers is not None:
+            headers["stand_ins"] = self.own_headers
+        cubin = compile_cubin(text, headers, self.options)
         timings.compiler_seconds = time.perf_counter() - started
         versions = self.versions()
         built = row_of_cubin(
@@ -122,13 +126,6 @@ class CudaLibrary:
         for tool in CUDA_TOOLS:
             find_tool(tool)
         self.archive.folder()
-
-    def _header_folders(self) -> dict[str, Path]:
-        unpacked = self.archive.folder()
-        found = {f"library{place}": unpacked / name for place, name in enumerate(self.headers)}
-        if self.own_headers is not None:
-            found["stand_ins"] = self.own_headers
-        return found
 
     def _own_provenance(self) -> dict[str, str]:
         if self.own_headers is None:

@@ -11,7 +11,8 @@ from dataset_builders.inspection.findings import CheckKind
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.verification.judges import FAST, INDEPENDENT, Judges
+from verilocc_bench.settings.judges import FAST, INDEPENDENT
+from verilocc_bench.verification.judges import Judges
 
 _Problem = tuple[CheckKind, str]
 

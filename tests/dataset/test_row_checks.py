@@ -90,6 +90,14 @@ def test_the_architecture_is_that_of_the_text(
     assert "'arch' is 'gfx90a', its text says 'gfx942'" in capsys.readouterr().err
 
 
+def test_a_row_that_is_not_asked_about_is_not_checked(refused: Refused, tmp_path: Path) -> None:
+    longer = [row for row in ROWS if (row.arch, row.family) == (ROW.arch, ROW.family)][-1]
+    said = refused(ROW, replace(longer, n_virtual_registers=1))
+    assert "'n_virtual_registers' is '1'" in said
+    command = ["evaluate", "--model", "linear-scan", "--dataset", str(tmp_path), "--limit", "1"]
+    assert main([*command, "--output-path", str(tmp_path / "results")]) == 0
+
+
 def test_rows_that_stand_twice(refused: Refused, tmp_path: Path) -> None:
     assert f"row {ROW.id} stands twice in the split" in refused(ROW, ROW)
     write_parquet([ROW], place(tmp_path, split="train"))

@@ -7,10 +7,8 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -45,56 +43,20 @@ def files_in(folder: Path) -> dict[str, str]:
 
 def command(output: Path, jobs: int) -> list[str]:
     options = ["--sweep", "default", "--arch", "gfx90a,gfx942", "--limit", str(LIMIT)]
-    program = [sys.executable, "-m", "verilocc_bench", "build", *options]
-    return [*program, "--output", str(output), "--jobs", str(jobs)]
+    return ["build", *options, "--output", str(output), "--jobs", str(jobs)]
 
 
 @pytest.fixture(name="built", scope="module")
 def _built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("build") / "whole"
-    subprocess.run(command(output, 2), check=True, capture_output=True)
+    assert main(command(output, 2)) == 0
     return output
 
 
-def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
-    """The compiling processes of a build, by their command lines."""
-    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
-    children = [child for thread in threads for child in thread.read_text().split()]
-    return [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
-
-
-def test_killed_processes_change_no_byte(built: Path, tmp_path: Path) -> None:
-    """First the compiling process of a build is killed, then the build; another run ends it."""
-    output = tmp_path / "killed"
-    process = subprocess.Popen(
-        command(output, 1), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    wait_for(output, 1, process)
-    victims = workers_of(process)
-    assert len(victims) == 1
-    os.kill(victims[0], signal.SIGKILL)
-    wait_for(output, LIMIT // 2, process)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    done = len(list(output.glob(".work/*.json.gz")))
-    assert done < LIMIT
-    run = subprocess.run(command(output, 1), check=True, capture_output=True, text=True)
-    resumed = int(run.stderr.split(" compiled, ")[1].split(" resumed")[0])
-    assert resumed >= done
-    assert files_in(output) == files_in(built)
-
-
-def wait_for(output: Path, count: int, process: subprocess.Popen[bytes]) -> None:
-    """Waits until a build has finished this many points."""
-    while len(list(output.glob(".work/*.json.gz"))) < count:
-        assert process.poll() is None, "the build ended before it was killed"
-        time.sleep(0.02)
-
-
-def test_a_complete_build_is_left_alone(built: Path) -> None:
+def test_a_complete_build_is_left_alone(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.stat().st_mtime_ns for path in built.rglob("*")}
-    run = subprocess.run(command(built, 2), check=True, capture_output=True, text=True)
-    assert "nothing to do" in run.stderr
+    assert main(command(built, 2)) == 0
+    assert "nothing to do" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in built.rglob("*")} == before
 
 
@@ -126,7 +88,7 @@ def test_a_working_folder_left_behind_goes(built: Path) -> None:
     before = files_in(built)
     (built / ".work").mkdir()
     (built / ".work" / "x.json.gz").write_bytes(b"")
-    subprocess.run(command(built, 1), check=True, capture_output=True)
+    assert main(command(built, 1)) == 0
     assert files_in(built) == before
     assert not (built / ".work").exists()
 

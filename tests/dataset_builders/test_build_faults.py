@@ -102,6 +102,41 @@ def test_stopped_at_any_moment_it_goes_on(
     assert content(output) == content(whole)
 
 
+def test_killed_processes_change_no_byte(whole: Path, tmp_path: Path) -> None:
+    """First the compiling process of a build is killed, then the build; another run ends it."""
+    output = tmp_path / "dataset"
+    process = subprocess.Popen(
+        command(output, seconds=0.1, jobs=1),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(output, 1, process)
+    (victim,) = workers_of(process)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(output, LIMIT // 4, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = finished(output)
+    assert done < LIMIT
+    assert int(run(output).split(" compiled, ")[1].split(" resumed")[0]) >= done
+    assert content(output) == content(whole)
+
+
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """The compiling processes of a build, by their command lines."""
+    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
+    children = [child for thread in threads for child in thread.read_text().split()]
+    return [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
+
+
+def wait_for(output: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    """Waits until a build has finished this many points."""
+    while finished(output) < count:
+        assert process.poll() is None, "the build ended before it was killed"
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("limit", [300, 3_000])
 def test_files_that_may_not_grow(limit: int, whole: Path, tmp_path: Path) -> None:
     """A limit on the size of files: none is finished, or all but the dataset's own."""

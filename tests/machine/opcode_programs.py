@@ -8,7 +8,6 @@ and registers are tried, too.
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from itertools import product
 
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 __all__ = [
     "CARRY_MASK",
     "Trial",
-    "assemble",
     "inputs_of",
     "scalar_program",
     "trial_of",
@@ -86,61 +84,6 @@ def _values(kind: str, random: np.random.Generator) -> NDArray[np.uint64]:
     if kind in ("f32", "f16", "int"):  # and two registers to an input
         values = values | random.permutation(values) << np.uint64(32)
     return values
-
-
-def assemble(body: list[str], arch: str) -> bytes:
-    """A code object with a kernel `k` of four inputs, an output and nothing else."""
-    text = f"""
-.amdgcn_target "amdgcn-amd-amdhsa--{arch}"
-.amdhsa_code_object_version 5
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-{chr(10).join(body)}
-s_endpgm
-.size k, .-k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-.amdhsa_user_sgpr_kernarg_segment_ptr 1
-.amdhsa_system_sgpr_workgroup_id_x 1
-.amdhsa_next_free_vgpr 64
-.amdhsa_next_free_sgpr 64
-.amdhsa_accum_offset 64
-.amdhsa_float_denorm_mode_32 3
-.amdhsa_kernarg_size 16
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 16
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .kernarg_segment_align: 8
-    .wavefront_size: 64
-    .sgpr_count: 64
-    .vgpr_count: 64
-    .max_flat_workgroup_size: 64
-    .args:
-      - {{.name: in, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-      - {{.name: out, .size: 8, .offset: 8, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
-    done = subprocess.run(
-        ["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=obj", "-o", "-"],
-        input=text.encode(),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode:
-        raise ValueError(done.stderr.decode()[:2000])
-    return done.stdout
 
 
 _PROLOGUE = [

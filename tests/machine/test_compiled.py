@@ -49,3 +49,28 @@ def test_of_processes_that_begin_at_once_one_compiles(tmp_path: Path) -> None:
     assert sorted(done.stdout.splitlines()) == ["[10, 0]", "[10, 1]"]
     again = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
     assert again.stdout.splitlines() == ["[10, 1]", "[10, 1]"]
+
+
+PARTS = """
+from verilocc_bench.machine.compiled import compiled
+
+@compiled
+def inner(number):
+    return number + 1
+
+@compiled
+def outer(number):
+    return inner(number) * 2
+
+(part,) = [outer(4)] and inner.overloads.values()
+print(type(part.library).__name__, inner(1), outer(1))
+(whole,) = inner.overloads.values()
+print(type(whole.library).__name__)
+"""
+
+
+def test_a_part_of_other_code_becomes_whole_when_python_calls_it(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(PARTS)
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["_Part 2 4", "JITCodeLibrary"]

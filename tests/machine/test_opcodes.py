@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.machine.assembly import assembled
 from tests.machine.opcode_programs import (
     CARRY_MASK,
     Trial,
-    assemble,
     inputs_of,
     scalar_program,
     trial_of,
@@ -216,7 +216,7 @@ def executed(
     out = np.zeros((len(chosen), 2, LANES), np.uint64)
     program = scalar_program if scalar else vector_program
     groups = LANES if scalar else LANES // 64
-    code = assemble(program(chosen, LANES), arch)
+    code = assembled("\n".join([*program(chosen, LANES), "s_endpgm"]), arch)
     result = run(code, "k", [inputs, out], (groups, 1, 1), block=(64, 1, 1)).buffers[1]
     assert result is not None
     return {trial.name: result[number] for number, trial in enumerate(chosen)}

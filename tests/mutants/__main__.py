@@ -23,6 +23,7 @@ import pytest
 
 from tests.mutants.asking import KILLED, TIMEOUT, Asking, fingerprint_of
 from tests.mutants.making import Mutant, mutants_of
+from tests.sampling import ASKED_OF_MUTANTS
 
 ROOMS = {
     "analysis, but for the bounds": ("verilocc_bench/analysis/*.py",),
@@ -31,7 +32,6 @@ ROOMS = {
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
     "verification, the value walk": ("verilocc_bench/verification/value_walk/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
-    "allocators/exact/minimizing": ("verilocc_bench/allocators/exact/minimizing.py",),
     "backends/amdgpu, the gate": (
         "verilocc_bench/backends/amdgpu/mir_gate.py",
         "verilocc_bench/backends/amdgpu/printed_body.py",
@@ -45,7 +45,6 @@ ROOMS = {
         f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
         for name in ("execution_mask", "flow", "inactive_lanes", "webs")
     ),
-    "backends/amdgpu/recovery/gates": ("verilocc_bench/backends/amdgpu/recovery/gates.py",),
     "backends/nvidia, the gate": (
         "verilocc_bench/backends/nvidia/life_range_gate.py",
         "verilocc_bench/backends/nvidia/text_gate.py",
@@ -58,19 +57,6 @@ ROOMS = {
     ),
     "leaderboard/judging": ("leaderboard/judging.py",),
 }
-TESTS = (
-    "tests/allocators/test_exact.py",
-    "tests/allocators/test_minimizing.py",
-    "tests/analysis",
-    "tests/verification",
-    "tests/backends",
-    "tests/evaluation/test_bootstrap.py",
-    "tests/evaluation/test_comparison.py",
-    "tests/evaluation/test_ledger.py",
-    "tests/evaluation/test_metrics.py",
-    "tests/evaluation/test_storing.py",
-    "tests/leaderboard/test_judging.py",
-)
 LEAST = 0.95
 RESULTS = Path("results/mutants.jsonl")
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
@@ -126,7 +112,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", action="append", help="files whose paths hold this")
-    parser.add_argument("--tests", action="append", help="these tests in place of all of TESTS")
+    parser.add_argument(
+        "--tests", action="append", help="these tests in place of all of ASKED_OF_MUTANTS"
+    )
     parser.add_argument("--list", action="store_true", help="ask nothing: say what survived")
     arguments = parser.parse_args()
     rooms = room_mutants(arguments.only or ())
@@ -156,7 +144,9 @@ def main() -> int:
             plugin = Asking(to_ask, told, arguments.jobs)
             without = [f"no:{name}" for name in ("xdist", "logging", "hypothesispytest")]
             options = ["-q", "-s", "--assert=plain", *(w for n in without for w in ("-p", n))]
-            status = pytest.main([*options, *(arguments.tests or TESTS)], plugins=[plugin])
+            status = pytest.main(
+                [*options, *(arguments.tests or ASKED_OF_MUTANTS)], plugins=[plugin]
+            )
             if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
                 return 2
     listed = read_equivalent(EQUIVALENT.read_text()) if EQUIVALENT.exists() else {}

@@ -35,6 +35,7 @@ import pytest
 from _pytest.tmpdir import tmppath_result_key
 
 from tests.mutants.making import Mutant, code_objects, function_of
+from tests.sampling import FURTHER
 
 MEMORY_BYTES = 6 << 30
 PRELOADED = ("numpy", "z3", "verilocc_bench.verification.bulk")
@@ -42,20 +43,7 @@ PRELOADED = ("numpy", "z3", "verilocc_bench.verification.bulk")
 LEFT_OUT = re.compile(
     "|".join(
         (
-            # They ask of thousands of functions what test_small_functions asks of hundreds.
-            r"test_mutation\.py",
-            r"test_against_oracle\.py",
-            r"test_symbolic_paths\.py",
-            r"test_interference\.py",
-            r"agree_with_the_fast_check\[\d",
-            r"what_is_valid_has_no_findings",
-            r"bootstrap_intervals_cover",
-            r"huge_wrong_answer",
-            # Kernels of the embedded dataset, and of LLVM's own tests.
-            r"-[0-9a-f]{16}\]$",
-            r"test_against_llvm\.py",
-            r"test_value_walk\.py",
-            r"test_llvm_kernels\.py",
+            *FURTHER,
             # Other processes, and other code.
             r"test_llvm_is_content",
             r"imports_no_solver",
@@ -68,9 +56,8 @@ LEFT_OUT = re.compile(
 ONLY_OF = {
     r"test_lower_bounds|test_bound_json|test_bounds_": "lower_bounds",
     r"beyond_analysis|beyond_the_limit|long_chains": r"conditions|conditional",
-    r"allocators/test_(exact|minimizing)": "exact",
     r"evaluation/test_(comparison|ledger|storing)": r"evaluation",
-    r"test_histories_agree|no_definition_is_left_out": r"value_tracker|explain",
+    r"test_histories_agree": r"value_tracker|explain",
 }
 """Slow tests that are asked of mutants of these modules alone."""
 

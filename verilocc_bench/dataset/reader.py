@@ -151,7 +151,7 @@ def load_raw_row(
 def load_raw_rows(
     name: str, *, split: str = "test", revision: str | None = None, arch: str, raw_format: str
 ) -> dict[str, RawRow]:
-    """The raw rows of a format in a split, by their ids; may be empty.
+    """The raw rows of a format in a split, by their ids; empty if there are none.
 
     In a folder only the files of `arch` are read.
     """

@@ -31,7 +31,7 @@ _INTERPRETED = {
 # Division by zero gives infinity or NaN, as the hardware does it.
 compiled = Compilation(
     Path(__file__).parent,
-    "the interpreter of machine code (20 seconds)",
+    "the interpreter of machine code (half a minute)",
     _INTERPRETED,
     error_model="numpy",
 ).compiled

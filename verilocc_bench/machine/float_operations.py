@@ -100,10 +100,6 @@ FLOAT32_OPCODES: dict[str, tuple[int, int, tuple[int, ...]]] = {
 }
 """Each opcode: its number here, the registers of its result, and of each source."""
 
-_NAN = 0x7FC0_0000
-_INFINITY = 0x7F80_0000
-_SIGN = 0x8000_0000
-
 
 @compiled
 def _flushed(bits: int) -> int:

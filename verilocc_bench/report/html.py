@@ -45,13 +45,15 @@ def render_html(sections: Sequence[ComparableRuns]) -> str:
     data = {str(each["number"]): each.pop("data") for each in shown}
     scripts = (_vega(), (folder / "report.js").read_text("utf-8"))
     count = sum(len(section.runs) for section in sections)
+    # JSON that cannot end the element it stands in.
+    text = json.dumps(_printable(data), separators=(",", ":"), sort_keys=True)
     return template.render(
         title=f"Register allocation: {count} {'run' if count == 1 else 'runs'}",
         notes=report_notes(sections),
         sections=shown,
         style=(folder / "style.css").read_text("utf-8"),
         policy=_policy(scripts),
-        data=_embedded(data),
+        data=text.replace("<", "\\u003c"),
         scripts=scripts,
     )
 
@@ -90,12 +92,6 @@ def _policy(scripts: Sequence[str]) -> str:
     ]
     allowed = " ".join(f"'sha256-{each}'" for each in hashes)
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
-
-
-def _embedded(document: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(_printable(document), separators=(",", ":"), sort_keys=True)
-    return text.replace("<", "\\u003c")
 
 
 def _section(number: int, section: ComparableRuns) -> dict[str, Any]:

@@ -183,6 +183,7 @@ def without_lanes(instruction: Instruction) -> Instruction:
     return replace(instruction, uses=tuple(uses))
 
 
+V9 = FixedUnits("v", 9, 1)
 MFMA = "V_MFMA_F64_16X16X4F64_mac"
 INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
     "sub-register index lost": ("V_CMP_EQ_U32", without_lanes, "%3:sreg_64_xexec = V_CMP", "uses"),
@@ -242,15 +243,10 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
         "%1.lo16:vgpr_32 = COPY",
         "uses",
     ),
-    "uses dropped": (
-        "V_LSHLREV_B32",
-        changed(uses=()),
-        "undef %0.sub0",
-        "the uses none, the machine IR %0.0:1$",
-    ),
+    "uses dropped": ("V_LSHLREV_B32", changed(uses=()), "undef %0.sub0", "uses none, .* %0.0:1$"),
     "uses added": (
         "V_MOV_B32",
-        changed(uses=(Operand(FixedUnits("v", 9, 1)),)),
+        changed(uses=(Operand(V9),)),
         "%0.sub1",
         "the uses v9:1, the machine IR none$",
     ),
@@ -258,14 +254,9 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
         "V_MOV_B32",
         changed(definitions=()),
         "%0.sub1",
-        "the definitions none, the machine IR %1.1:1$",
+        "the definitions none",
     ),
-    "a guard": (
-        "V_MOV_B32",
-        changed(guard=Guard(FixedUnits("v", 9, 1))),
-        "%0.sub1",
-        "a guard, the machine IR none$",
-    ),
+    "a guard": ("V_MOV_B32", changed(guard=Guard(V9)), "%0.sub1", "a guard, the machine IR none$"),
     "implicit definition dropped": (
         "SI_CALL",
         lambda i: replace(i, definitions=i.definitions[:-1]),
@@ -274,17 +265,12 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
     ),
     "another physical register": (
         "INLINEASM",
-        definition(location=FixedUnits("v", 9, 1)),
+        definition(location=V9),
         "INLINEASM",
         "definitions",
     ),
     "a physical use dropped": ("S_ENDPGM", changed(uses=()), "S_ENDPGM", "uses"),
-    "destroyed registers dropped": (
-        "SI_CALL",
-        changed(destroys=()),
-        "$sgpr30",
-        "another set of destroyed registers, the machine IR csr_amdgpu_gfx90ainsts$",
-    ),
+    "destroyed registers dropped": ("SI_CALL", changed(destroys=()), "$sgpr30", "another.* csr_"),
     "fewer destroyed registers": (
         "SI_CALL",
         lambda i: replace(i, destroys=i.destroys[1:]),
@@ -293,9 +279,9 @@ INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
     ),
     "destroyed registers added": (
         "V_MOV_B32",
-        changed(destroys=(FixedUnits("v", 9, 1),)),
+        changed(destroys=(V9,)),
         "%0.sub1",
-        "destroyed registers, the machine IR none$",
+        "another set of destroyed registers, the machine IR none$",
     ),
     "another opcode": (
         "V_MOV_B32",
@@ -382,18 +368,8 @@ def separated(function: Function) -> Function:
 def without_last(function: Function) -> Function:
     """The function in which a fixed register takes the place of the last virtual one."""
 
-    def moved(operand: Operand) -> Operand:
-        location = operand.location
-        fixed = isinstance(location, VirtualLanes) and location.register == 5
-        return replace(operand, location=FixedUnits("v", 9, 1)) if fixed else operand
-
-    def edit(instruction: Instruction) -> Instruction:
-        definitions, uses = instruction.definitions, instruction.uses
-        return replace(
-            instruction, definitions=tuple(map(moved, definitions)), uses=tuple(map(moved, uses))
-        )
-
-    return edited(edited(function, "GLOBAL_LOAD_DWORD", edit), "BUNDLE", edit)
+    changed = edited(function, "GLOBAL_LOAD_DWORD", definition(location=V9))
+    return edited(changed, "BUNDLE", use(0, location=V9))
 
 
 FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str, str]] = {
@@ -532,25 +508,16 @@ def test_what_a_call_destroys_ends_with_the_budget() -> None:
     assert lengths == [[], [], [1], [2], [8]]
 
 
-def test_a_text_that_cannot_be_read() -> None:
-    machine, module = loaded()
-    with pytest.raises(InputError) as caught:
-        check_against_mir("verilocc-bench 1\n", TEXT, machine, module, get_target("gfx942"))
-    assert caught.value.source == "the normalized text"
-
-
-def test_machine_ir_of_no_file_is_called_mir() -> None:
+def test_texts_of_no_file_have_names() -> None:
     machine, module = loaded()
     target, other = get_target("gfx942"), TEXT.replace("V_LSHLREV", "V_LSHRREV")
-    for gate in (
-        lambda: normalized_problem(other, machine, module, target),
-        lambda: check_against_mir(print_function(gated()), other, machine, module, target),
-    ):
-        with pytest.raises(
-            InputError, match="has V_LSHLREV_B32, the machine IR V_LSHRREV"
-        ) as caught:
-            gate()
-        assert caught.value.source == "<mir>"
+    texts = {"verilocc-bench 1\n": "the normalized text", print_function(gated()): "<mir>"}
+    for text, name in texts.items():
+        with pytest.raises(InputError) as caught:
+            check_against_mir(text, other, machine, module, target)
+        assert caught.value.source == name
+    with pytest.raises(InputError, match=r"^<mir>:.* has V_LSHLREV_B32, the machine IR V_LSHRREV"):
+        normalized_problem(other, machine, module, target)
 
 
 SHORT = """\
@@ -569,21 +536,14 @@ def test_a_value_that_is_read_alone() -> None:
     function = gated(text)
     assert [r.first for c in function.virtual_registers for r in c.ranges] == [1, 1]
     with pytest.raises(InputError, match=r"no register for %0, the machine IR one more$") as caught:
-        check(edited(function, "S_NOP", use(0, location=FixedUnits("v", 9, 3))), text)
+        check(edited(function, "S_NOP", use(0, location=V9)), text)
     assert caught.value.line == 5
 
 
 @pytest.mark.parametrize(
-    ("frame", "reserved"),
-    [
-        ("frameInfo:\n  maxAlignment: 32\nfixedStack:\n  - { id: 0 }\n", [("s", 34, 1)]),
-        ("frameInfo:\n  maxAlignment: 16\nfixedStack:\n  - { id: 0 }\n", []),
-        ("frameInfo:\n  maxAlignment: 32\n", []),
-        ("fixedStack:\n  - { id: 0 }\n", []),
-    ],
+    ("alignment", "items", "reserved"), [(32, "{ id: 0 }", 34), (16, "{ id: 0 }", 0), (32, "", 0)]
 )
-def test_the_base_pointer_of_an_aligned_frame(
-    frame: str, reserved: list[tuple[str, int, int]]
-) -> None:
+def test_the_base_pointer_of_an_aligned_frame(alignment: int, items: str, reserved: int) -> None:
+    frame = f"frameInfo:\n  maxAlignment: {alignment}\nfixedStack: [ {items} ]\n"
     units = gated(SHORT.replace("FRAME", frame)).reserved
-    assert [(u.file, u.first, u.count) for u in units] == reserved
+    assert units == ((FixedUnits("s", reserved, 1),) if reserved else ())

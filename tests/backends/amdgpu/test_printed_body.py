@@ -131,89 +131,55 @@ BODY = """\
 def test_the_blocks_of_a_body() -> None:
     found = blocks(f"name: f\n{BODY}", 1)
     assert [(each.number, each.line, each.successors, each.live_ins) for each in found] == [
-        (7, 2, (3, 9), ("vgpr0", "sgpr4_sgpr5", "vcc")),
-        (3, 22, (), ()),
-        (9, 24, None, ()),
-    ]
+        (7, 2, (3, 9), ("vgpr0", "sgpr4_sgpr5", "vcc")), (3, 22, (), ()), (9, 24, None, ()),
+    ]  # fmt: skip
     assert [(each.number, each.opcode) for each in found[0].lines] == [
-        (9, "S_NOP"),
-        (10, "X_NOP"),
-        (13, "BUNDLE"),
-        (20, "S_BRANCH"),
-    ]
-    bundle = found[0].lines[2]
+        (9, "S_NOP"), (10, "X_NOP"), (13, "BUNDLE"), (20, "S_BRANCH"),
+    ]  # fmt: skip
+    bundle = found[0].lines.pop(2)
     assert operands(bundle) == ["0 defined implicit $vgpr7"]
     assert [(each.number, each.opcode, operands(each)) for each in bundle.members] == [
-        (16, "V_X", ["0 defined $vgpr7", "1 %1"]),
-        (18, "X_Y", ["0 internal $vgpr7"]),
-    ]
-    assert all(not each.members for each in found[0].lines if each is not bundle)
-
-
-def test_a_body_ends_with_its_lines() -> None:
+        (16, "V_X", ["0 defined $vgpr7", "1 %1"]), (18, "X_Y", ["0 internal $vgpr7"]),
+    ]  # fmt: skip
+    assert not any(each.members for each in found[0].lines)
+    # A body may end with its text.
     assert [each.number for each in blocks(" bb.0:\n\n bb.1:")] == [0, 1]
 
 
-def merged(head: str, *members: str) -> list[str]:
-    lines = "\n".join(f"      {member}" for member in members)
-    read = merged_bundle(instruction(f"{head} {{\n{lines}\n    }}"))
-    assert (read.number, read.opcode) == (2, head.split(maxsplit=1)[0])
-    return operands(read)
-
-
-def test_a_bundle_as_one_instruction() -> None:
-    # A definition is an early clobber if a later member reads anything from outside.
-    assert merged("BUNDLE implicit-def $vgpr1, implicit $exec", "$vgpr1 = V_X 0", "V_Y 0") == [
-        "1 implicit $exec",
-        "2 defined $vgpr1",
-    ]
-    assert merged("BUNDLE", "$vgpr1 = V_X %1", "%2 = V_Y internal $vgpr1") == [
-        "1 defined $vgpr1",
-        "2 %1",
-        "3 defined %2",
-    ]
-    assert merged("BUNDLE", "$vgpr1 = V_X 0", "V_Y %2") == ["1 defined early $vgpr1", "2 %2"]
-    assert merged("BUNDLE", "V_Y %2", "early-clobber $vgpr1 = V_X 0") == [
-        "1 %2",
-        "2 defined early $vgpr1",
-    ]
-
-
-def test_ties_of_a_bundle_count_its_operands_from_the_first() -> None:
-    found = merged("BUNDLE %9, %8", "%0 = V_X 0, %1(tied-def 0)", "%2 = V_Y %3(tied-def 0)")
-    assert found == [
-        "0 %9",
-        "1 %8",
-        "2 defined early %0",
-        "4 %1 tied to 2",
-        "5 defined %2",
-        "6 %3 tied to 5",
-    ]
-    # What the head says of a member's register, or of other lanes of it.
-    found = merged("BUNDLE %0.sub0, %0.sub1, $vgpr0", "V_X %0.sub0, undef $vgpr0")
-    assert found == ["1 %0[1:1]", "2 %0[0:1]", "3 undef $vgpr0"]
-
-
 @pytest.mark.parametrize(
-    ("name", "units"),
+    ("lines", "expected"),
     [
-        ("vgpr0", ("v", 0, 1)),
-        ("vgpr255", ("v", 255, 1)),
-        ("agpr102_agpr103", ("a", 102, 2)),
-        ("sgpr100_sgpr101", ("s", 100, 2)),
-        ("sgpr101", ("s", 101, 1)),
-        ("sgpr102", None),
-        ("sgpr103", None),
-        ("vgpr3_lo16", ("v", 3, 1)),
-        ("vgpr3_hi16", ("v", 3, 1)),
-        ("vcc", ("vcc", 0, 2)),
-        ("vcc_lo", ("vcc", 0, 1)),
-        ("vcc_hi", ("vcc", 1, 1)),
-        ("exec", None),
-        ("ttmp4", None),
-        ("xvgpr4", None),
-        ("", None),
+        # A definition is an early clobber if a later member reads anything from outside.
+        (["BUNDLE implicit-def $vgpr1, implicit $exec", "$vgpr1 = V_X 0", "V_Y 0"],
+         ["1 implicit $exec", "2 defined $vgpr1"]),
+        (["BUNDLE", "$vgpr1 = V_X %1", "%2 = V_Y internal $vgpr1"],
+         ["1 defined $vgpr1", "2 %1", "3 defined %2"]),
+        (["BUNDLE", "$vgpr1 = V_X 0", "V_Y %2"], ["1 defined early $vgpr1", "2 %2"]),
+        (["BUNDLE", "V_Y %2", "early-clobber $vgpr1 = V_X 0"],
+         ["1 %2", "2 defined early $vgpr1"]),
+        # Ties count the operands from the first.
+        (["BUNDLE %9, %8", "%0 = V_X 0, %1(tied-def 0)", "%2 = V_Y %3(tied-def 0)"],
+         ["0 %9", "1 %8", "2 defined early %0", "4 %1 tied to 2", "5 defined %2",
+          "6 %3 tied to 5"]),
+        # What the head says of a member's register, or of other lanes of it.
+        (["BUNDLE %0.sub0, %0.sub1, $vgpr0", "V_X %0.sub0, undef $vgpr0"],
+         ["1 %0[1:1]", "2 %0[0:1]", "3 undef $vgpr0"]),
     ],
-)
-def test_units_of_physical_registers(name: str, units: tuple[str, int, int] | None) -> None:
-    assert physical_units(name) == (None if units is None else FixedUnits(*units))
+)  # fmt: skip
+def test_a_bundle_as_one_instruction(lines: list[str], expected: list[str]) -> None:
+    head, *members = lines
+    read = merged_bundle(instruction("\n      ".join([f"{head} {{", *members, "}"])))
+    assert (read.number, read.opcode, operands(read)) == (2, "BUNDLE", expected)
+
+
+def test_units_of_physical_registers() -> None:
+    expected = {
+        "vgpr0": ("v", 0, 1), "vgpr255": ("v", 255, 1), "agpr102_agpr103": ("a", 102, 2),
+        "sgpr100_sgpr101": ("s", 100, 2), "sgpr101": ("s", 101, 1), "vgpr3_lo16": ("v", 3, 1),
+        "vgpr3_hi16": ("v", 3, 1), "vcc": ("vcc", 0, 2), "vcc_lo": ("vcc", 0, 1),
+        "vcc_hi": ("vcc", 1, 1),
+    }  # fmt: skip
+    for name, units in expected.items():
+        assert physical_units(name) == FixedUnits(*units)
+    for name in ("sgpr102", "sgpr103", "exec", "ttmp4", "xvgpr4", ""):
+        assert physical_units(name) is None

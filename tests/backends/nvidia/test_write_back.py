@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import random
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -21,15 +24,18 @@ from tests.backends.nvidia.assembled_kernels import (
     require_tools,
 )
 from tests.sampling import some_rows
+from verilocc_bench.backends.kernel import ReadOptions
+from verilocc_bench.backends.nvidia import flow, read
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.encoding import reuse_fields, reuse_mask
 from verilocc_bench.backends.nvidia.flow import control_flow
+from verilocc_bench.backends.nvidia.kernel import read_kernel
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
 from verilocc_bench.backends.nvidia.proof import ProofFailed, prove_bytes, prove_instructions
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.tools import disassemble
-from verilocc_bench.backends.nvidia.write_back import stale_reuse_marks
+from verilocc_bench.backends.nvidia.write_back import stale_reuse_marks, write_assignment
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.errors import AllocationFailed, InputError, RejectedKernel
 from verilocc_bench.ir import PhysicalRegister
@@ -64,6 +70,32 @@ def test_a_permutation_of_aligned_groups_is_a_renaming_that_runs(ptx: str, seed:
     again = normalized(lowered.data)
     assert again.function == problem.function
     assert lowered_kernel(lowered.data, again, problem.assignment).data == cubin
+
+
+def test_each_file_is_read_once_and_its_flow_worked_out_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cubin = assembled(PRODUCT)
+    counts = Counter[str]()
+    for module, name in ((flow, "_blocks"), (read, "read_cubin"), (read, "parse_sass")):
+        monkeypatch.setattr(module, name, counting(counts, name, getattr(module, name)))
+    kernel = read_kernel(cubin, Path("k.cubin"), ReadOptions())
+    lowered = write_assignment(kernel.code, permuted(kernel.code.normalized, 0))
+    assert lowered.changed_instructions
+    # Of the cubin with the answer, the code is read for the proof, and nothing else.
+    assert counts == {"_blocks": 1, "read_cubin": 2, "parse_sass": 2}
+    assert write_assignment(kernel.code, kernel.code.normalized.assignment).data == cubin
+    assert counts["read_cubin"] == 2
+
+
+def counting(
+    counts: Counter[str], name: str, function: Callable[..., object]
+) -> Callable[..., object]:
+    def counted(*arguments: object) -> object:
+        counts[name] += 1
+        return function(*arguments)
+
+    return counted
 
 
 @KERNELS

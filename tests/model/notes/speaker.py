@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from verilocc_bench.ir import Function
 from verilocc_bench.model.notes.notes_reading import Reading
-from verilocc_bench.model.notes.talk import Say, Window, answered, words_of_rule
+from verilocc_bench.model.notes.talk import Say, SpokenWindow, answered, words_of_rule
 
 
-def speak(window: Window, say: Say = words_of_rule) -> list[str]:
+def speak(window: SpokenWindow, say: Say = words_of_rule) -> list[str]:
     """Answers a window to its end; all that the model was shown, and its words after `=>`."""
     words = window.prompt()
     for fed, word in answered(window, say):

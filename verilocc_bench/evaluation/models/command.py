@@ -85,6 +85,7 @@ class CommandAllocator:
     """
 
     assistance: ClassVar[Assistance] = Assistance.TEXT
+    tracks: ClassVar[tuple[str, ...]] = ("assign", "split")
     deterministic: ClassVar[bool] = False
     foreign: ClassVar[bool] = False
     label_use: ClassVar[LabelUse] = LabelUse.NONE

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from verilocc_bench.model.notes.drafts import Draft
 
 MOST_AHEAD = 32
-"""So many windows are drafted at most before the network has said its words to the first."""
+"""The most windows that are drafted before the network has said its words to the first."""
 
 
 class NotesAttempt:
     """One request: its reading, and how it went.
 
-    `again`: a window whose words contradict the notes is asked again at most so many times, and
-    the text is read again as often.
+    `again`: how often a window whose words contradict the notes is asked again, at most; the text
+    is read again as often.
     """
 
     def __init__(self, place: int, request: Request, temperature: float, again: int) -> None:
@@ -133,7 +133,7 @@ class NotesAttempt:
             self._failure = draft.error
 
     def _read_again(self, register: int) -> bool:
-        """Begins anew with one for which no place is left; False where that is no use."""
+        """Begins anew with one for which no place is left; False where that cannot help."""
         if not self._readings_left or register in self._first:
             return False
         self._readings_left -= 1

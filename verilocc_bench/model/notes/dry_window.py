@@ -17,7 +17,7 @@ from verilocc_bench.model.notes.notes_words import CROSSED, DRY, KNOWN, NAMES, N
 from verilocc_bench.model.notes.talk import Asked, Conversation, WrongWord
 
 DRY_MENTIONS = 32
-"""A dry window has at most so many mentions."""
+"""The most mentions of a dry window."""
 
 
 class DryWindow:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from verilocc_bench.model.notes.notes_network import NotesNetwork
 
 ASKED_AGAIN = 8
-"""Checked decoding asks for a window again at most so many times."""
+"""How often checked decoding asks for a window again, at most."""
 
 
 class NotesAllocator:

@@ -186,7 +186,7 @@ class NotesLedger:
         return place.file, [place.number + lane for lane in numbers_of(lanes)]
 
     def _end(self, file: str, unit: int, register: int) -> None:
-        """A lane is no longer had; one that was lent as soon as it was taken never was."""
+        """A lane ends its stay; one that was lent as soon as it was taken had none."""
         last = self.since.pop((file, unit, register), None)
         if last is not None and self.now <= last:
             self.stays.setdefault(file, []).append((self.now, last, 1 << unit))

@@ -85,14 +85,11 @@ def sizes_for(kinds: Iterable[RegisterClass]) -> Sizes:
     for kind in dict.fromkeys(kinds):
         for file, size in lists_of(shape_of(kind)):
             least[file] = min(size, least.get(file, size))
-    return {
-        file: (1,) if least.get(file) == 1 else _from(sizes, least.get(file))
+    found = {
+        file: tuple(n for n in sizes if n >= least.get(file, n + 1))
         for file, sizes in SIZES.items()
     }
-
-
-def _from(sizes: tuple[int, ...], least: int | None) -> tuple[int, ...]:
-    return () if least is None else tuple(size for size in sizes if size >= least)
+    return {file: (1,) if 1 in sizes else sizes for file, sizes in found.items()}
 
 
 def _only(parts: Iterable[TextPart], chosen: set[int]) -> Iterator[TextPart]:

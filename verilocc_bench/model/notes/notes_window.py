@@ -47,10 +47,10 @@ from verilocc_bench.model.notes.notes_words import (
 from verilocc_bench.model.notes.talk import Asked, Conversation, WrongWord
 
 ITEMS = 8
-"""A window has at most so many items."""
+"""The most items of a window."""
 
 SHOWN = 6
-"""A list shows at most so many blocks."""
+"""The most blocks that a list shows."""
 
 Sizes = Mapping[str, tuple[int, ...]]
 """The sizes of blocks that a pass has lists of, by file."""
@@ -226,7 +226,7 @@ class NotesWindow:
             ledger.leave(deed.register, deed.lanes)
 
     def _mention(self, place: int, mention: Mention) -> Generator[Asked, str, bool]:
-        """A mention; False where there is no block for it in the lists that the window has."""
+        """A mention; False where the lists of the window have no block for it."""
         register = mention.register
         fed = self._fed(f"{mention.role.value}_{self.shapes[register]}", self.names[register])
         if register in self.ledger.live:

@@ -27,7 +27,7 @@ class WrongWord(Exception):
     """A word stands where it cannot stand; the message says which."""
 
 
-class Window(Protocol):
+class SpokenWindow(Protocol):
     """A stretch of the text that somebody answers, from its prompt on."""
 
     def prompt(self) -> list[str]:
@@ -48,7 +48,7 @@ def words_of_rule(asked: Asked) -> str:
     return asked.right
 
 
-def answered(window: Window, say: Say) -> Iterator[tuple[Sequence[str], str]]:
+def answered(window: SpokenWindow, say: Say) -> Iterator[tuple[Sequence[str], str]]:
     """What is fed and what is said to it, to the window's end; so its notes are filled.
 
     Raises WrongWord or Contradiction after the word that is one.

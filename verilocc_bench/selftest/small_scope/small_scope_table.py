@@ -10,7 +10,7 @@ from tabulate import tabulate
 from verilocc_bench import __version__
 from verilocc_bench.selftest.small_scope.enumeration import Enumeration
 from verilocc_bench.selftest.small_scope.small_scope_judging import ORACLE, JudgingOutcome
-from verilocc_bench.verification.judges import FAST, INDEPENDENT, SMT
+from verilocc_bench.settings.judges import FAST, INDEPENDENT, SMT
 
 COUNTS = ("functions", "answers", "illegal", "tied", "wrong values", "valid", "shown", "idle")
 

@@ -1,1 +1,1 @@
-"""Training of models that keep notes: the teacher, the windows, the run."""
+"""Training of models that keep notes: the windows, the run, the card."""

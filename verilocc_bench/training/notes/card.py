@@ -44,7 +44,7 @@ Versions: {versions}.
 """
 
 FURTHER = "-further"
-"""The name of a recipe that trains a model further is that of the model's own, and this."""
+"""The name of a recipe that trains a model further ends with this."""
 
 
 def write_notes_card(folder: Path) -> None:

@@ -11,14 +11,14 @@ from verilocc_bench.ir import Function
 from verilocc_bench.model.notes.notes_ledger import Contradiction, NotesLedger
 from verilocc_bench.model.notes.notes_reading import Reading
 from verilocc_bench.model.notes.notes_words import token_numbers
-from verilocc_bench.model.notes.talk import Window, answered, words_of_rule
+from verilocc_bench.model.notes.talk import SpokenWindow, answered, words_of_rule
 from verilocc_bench.training.notes.made_up import made_up_dry, made_up_window
 
 DRY_SHARE = 0.15
 """This share of made-up windows is dry."""
 
 MANY = 32
-"""Registers are withheld of files that have so many."""
+"""The least registers of a file of which some are withheld."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def withhold(ledger: NotesLedger, draw: random.Random) -> None:
         ledger.free[file] = units & ~taken
 
 
-def lesson_of(window: Window) -> Lesson:
+def lesson_of(window: SpokenWindow) -> Lesson:
     """The window as the rule answers it. Raises Contradiction."""
     words = window.prompt()
     said = [False] * len(words)

@@ -17,7 +17,7 @@ from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made
 from verilocc_bench.training.notes.recipe import NotesRecipe
 
 WINDOWS_A_FUNCTION = 160
-"""Of one function at most so many at a time: its windows are much alike."""
+"""The most windows of one function at a time: they differ little from each other."""
 
 WITHHELD = 0.8
 """This share of the readings of functions lacks some registers."""

@@ -1,4 +1,4 @@
-"""What a network does on functions that it was not trained on: the teacher's words, and whole."""
+"""What a network does on whole functions that it was not trained on."""
 
 from __future__ import annotations
 
