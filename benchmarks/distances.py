@@ -9,9 +9,9 @@ python -m benchmarks.distances report --measured FILE [--held-out FILE]
 `compile` compiles the NVIDIA points of sweeps to cubins, and keeps what each kernel shows
 in the journal FILE; `generate` does so with random PTX, and `read` with cubins that are
 there. All go on where they were interrupted. `mine` writes the table of all kernels of a
-journal (verilocc_bench/backends/nvidia/distances_ARCHITECTURE.json). `report` prints how the distances
-fall with the corpus, and how many of the compiler's own pairs a table refuses that was
-mined from other kernels.
+journal (verilocc_bench/backends/nvidia/distances_ARCHITECTURE.json). `report` prints how
+the distances fall with the corpus, and how many of the compiler's own pairs a table
+refuses that was mined from other kernels.
 """
 
 from __future__ import annotations
@@ -66,10 +66,14 @@ def main(arguments: list[str] | None = None) -> int:
     compiling = commands.add_parser("compile")
     compiling.add_argument("sweeps", nargs="+", metavar="SWEEP")
     compiling.add_argument("--limit", type=int, help="only the first points")
-    compiling.set_defaults(action=lambda o: compile_sweeps(o.sweeps, o.architecture, o.measured, o.limit, o.cubins))
+    compiling.set_defaults(
+        action=lambda o: compile_sweeps(o.sweeps, o.architecture, o.measured, o.limit, o.cubins)
+    )
     generating = commands.add_parser("generate")
     generating.add_argument("count", type=positive, metavar="COUNT")
-    generating.set_defaults(action=lambda o: compile_generated(o.count, o.architecture, o.measured, o.cubins))
+    generating.set_defaults(
+        action=lambda o: compile_generated(o.count, o.architecture, o.measured, o.cubins)
+    )
     for each in (compiling, generating):
         each.add_argument("--cubins", type=Path, help="keep the cubins in this folder")
     reading = commands.add_parser("read")

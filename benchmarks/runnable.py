@@ -91,7 +91,7 @@ def _measure(
 
 
 def _distances() -> dict[tuple[str, str, str, str], int]:
-    cells = distance_table().cells.items()
+    cells = distance_table("sm_80").cells.items()
     return {(kind.hazard.value, *kind[1:]): cell.cycles for kind, cell in cells}
 
 

@@ -16,12 +16,15 @@ from verilocc_bench.targets import get_target
 from verilocc_bench.targets.target import Target
 
 
-VARIABLE_LATENCY = frozenset(
-    (
-        "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND HGMMA I2F "
-        "IGMMA LD LDC LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QGMMA QSPC R2UR RED REDG "
-        "REDUX S2R S2UR SHFL ST STG STL STS STSM"
-    ).split()
+def operations(text: str) -> frozenset[str]:
+    """The names in a text."""
+    return frozenset(text.split())
+
+
+VARIABLE_LATENCY = operations(
+    "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND HGMMA I2F "
+    "IGMMA LD LDC LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QGMMA QSPC R2UR RED REDG "
+    "REDUX S2R S2UR SHFL ST STG STL STS STSM"
 )
 """The operations of variable latency, on one architecture or another."""
 
@@ -56,9 +59,13 @@ class Architecture:
 ARCHITECTURES: Mapping[str, Architecture] = {
     row.name: row
     for row in (
-        Architecture(80, 0x0A005004, frozenset(), "distances_sm_80.json", prints_register_count=True),
+        Architecture(
+            80, 0x0A005004, frozenset(), "distances_sm_80.json", prints_register_count=True
+        ),
         # R2UR: no barrier stands at it in 89 of 89 kernels, unlike on sm_80.
-        Architecture(90, 0x06005A04, frozenset({"R2UR"}), "distances_sm_90.json", prints_register_count=False),
+        Architecture(
+            90, 0x06005A04, frozenset({"R2UR"}), "distances_sm_90.json", prints_register_count=False
+        ),
     )
 }
 

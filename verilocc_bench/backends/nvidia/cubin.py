@@ -173,17 +173,21 @@ def _kernels(data: bytes, sections: Sequence[ElfSection]) -> Iterator[CubinKerne
             raise InputError(f"expected one kernel {name[:60]!r}, there are two")
         seen.add(name)
         attributes = counts.get(number, ())
-        yield _kernel(data, name, sections[index], by_name, number, attributes)
+        said = {int.from_bytes(data[at : at + 4], "little") for at in attributes}
+        yield _kernel(name, sections[index], by_name, (number, attributes), said)
 
 
 def _kernel(
-    data: bytes,
     name: str,
     code: ElfSection,
     by_name: dict[str, ElfSection],
-    symbol_index: int,
-    attributes: tuple[int, ...],
+    symbol: tuple[int, tuple[int, ...]],
+    said: set[int],
 ) -> CubinKernel:
+    """A kernel by its symbol: the number, and the places of its register counts in .nv.info.
+
+    `said` are these counts.
+    """
     if not len(code.data) or len(code.data) % _INSTRUCTION_BYTES:
         raise InputError(
             f"expected whole instructions of {_INSTRUCTION_BYTES} bytes in section {code.name}, "
@@ -195,15 +199,15 @@ def _kernel(
         bounds = read_launch_bounds(information.data)
     count = code.info >> 24
     if not count:
-        said = {int.from_bytes(data[at : at + 4], "little") for at in attributes}
         if len(said) != 1:
             raise InputError(f"expected one register count of kernel {name[:60]!r} in .nv.info")
-        count = said.pop()
+        (count,) = said
         if not 0 < count <= _MOST_REGISTERS:
             raise InputError(f"expected at most 256 registers of kernel {name[:60]!r}, not {count}")
+    number, attributes = symbol
     return CubinKernel(
         name,
-        symbol_index,
+        number,
         code.offset,
         len(code.data),
         count,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 from verilocc_bench.backends.nvidia.cubin import choose_kernel, is_cubin, read_cubin
 from verilocc_bench.backends.nvidia.tools import extract_cubins
 from verilocc_bench.errors import InputError
-from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 
 _MAGIC = 0xBA55ED50.to_bytes(4, "little")
 _MACHINE_CUDA = 190

@@ -51,6 +51,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from verilocc_bench.backends.nvidia.architectures import operations
 from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
 from verilocc_bench.backends.nvidia.records import (
     RegisterReference,
@@ -85,14 +86,10 @@ class Hazard:
     least: int | None = None
 
 
-def _operations(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_READ_QUEUE = _operations("ATOMS LDG LDGSTS LDL LDS LDSM REDG SHFL STG STL STS STSM")
+_READ_QUEUE = operations("ATOMS LDG LDGSTS LDL LDS LDSM REDG SHFL STG STL STS STSM")
 """These read registers in the order of the text; others only in order with their own kind."""
 
-_WRITE_QUEUE = _operations("ATOMS LDS LDSM SHFL")
+_WRITE_QUEUE = operations("ATOMS LDS LDSM SHFL")
 """These write registers in the order of the text; others only in order with their own kind."""
 
 _QUEUES = {
@@ -105,7 +102,7 @@ _QUEUES = {
 }  # fmt: skip
 """Operations of one unit read and write in order; others only in order with their own kind."""
 
-_WARP_GROUP_PRODUCTS = _operations("HGMMA IGMMA QGMMA")
+_WARP_GROUP_PRODUCTS = operations("HGMMA IGMMA QGMMA")
 _WARP_GROUP = "warp group"
 _GROUP_BITS = range(6, 14)
 """Bit 6 + N: the product's group is closed, and N later groups are, too."""

@@ -41,9 +41,9 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
-from verilocc_bench.targets.nvidia_budget import nameable_registers
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.nvidia import RESERVED
+from verilocc_bench.targets.nvidia_budget import nameable_registers
 
 
 @dataclass(frozen=True, slots=True)

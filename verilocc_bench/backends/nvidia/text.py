@@ -2,8 +2,8 @@
 
 An instruction takes two lines: its text with the low 64 bits, then the high 64
 bits. Cost: linear in the text; equal texts of instructions are analysed once.
-Limits: only the architectures of `architectures`. A line of unknown form raises InputError, and an operation that
-the table does not cover raises RejectedKernel.
+Limits: only the architectures that `architectures` lists. A line of unknown form raises
+InputError, and an operation that the table does not cover raises RejectedKernel.
 """
 
 from __future__ import annotations

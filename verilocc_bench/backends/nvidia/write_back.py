@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from verilocc_bench.backends.nvidia.cubin import CubinKernel
-from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.cubin import CubinKernel, read_cubin
 from verilocc_bench.backends.nvidia.encoding import register_fields, reuse_fields, reuse_mask
 from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.hazards import Hazard, find_hazards
