@@ -35,7 +35,8 @@ class Architecture:
 
     `number` is its compute capability without the dot. `flags` are the e_flags that ptxas
     13 writes into a cubin. `fixed_latency` are the operations that have a fixed latency
-    here and a variable one elsewhere. `distances` is the file of its table of distances. With
+    here and a variable one elsewhere. `distances` is the file of its table of distances, in
+    which the operations `alone` have classes of their own. With
     `prints_register_count` the count stands in the code section's header, too.
     """
 
@@ -43,6 +44,7 @@ class Architecture:
     flags: int
     fixed_latency: frozenset[str]
     distances: str
+    alone: frozenset[str]
     prints_register_count: bool
 
     @property
@@ -60,11 +62,23 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     row.name: row
     for row in (
         Architecture(
-            80, 0x0A005004, frozenset(), "distances_sm_80.json", prints_register_count=True
+            80,
+            0x0A005004,
+            frozenset(),
+            "distances_sm_80.json",
+            frozenset(),
+            prints_register_count=True,
         ),
-        # R2UR: no barrier stands at it in 89 of 89 kernels, unlike on sm_80.
         Architecture(
-            90, 0x06005A04, frozenset({"R2UR"}), "distances_sm_90.json", prints_register_count=False
+            90,
+            0x06005A04,
+            # No barrier stands at R2UR in 89 of 89 kernels, unlike on sm_80.
+            frozenset({"R2UR"}),
+            "distances_sm_90.json",
+            # One cycle behind USHF or UIADD3 a ULDC may not overwrite what they read: an H200
+            # leaves other bits. Behind UMOV it may.
+            operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF"),
+            prints_register_count=False,
         ),
     )
 }

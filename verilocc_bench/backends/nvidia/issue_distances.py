@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verilocc_bench.backends.nvidia.architectures import operations
+from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES, operations
 from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
 from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import GUARD, guard_reference
@@ -99,12 +99,12 @@ _State = dict[int, tuple[int, int]]
 """For each recent instruction the least distance, and the least plain one or HORIZON."""
 
 
-def timed_accesses(instruction: SassInstruction) -> TimedAccesses:
+def timed_accesses(instruction: SassInstruction, architecture: str = "sm_80") -> TimedAccesses:
     """The accesses of an instruction that distances decide; none if it never executes."""
     if instruction.never:
         return TimedAccesses((), (), ())
     variable = instruction.variable_latency
-    unit = operation_class(instruction.opcode)
+    unit = operation_class(instruction.opcode, ARCHITECTURES[architecture].alone)
     count = len(instruction.definitions)
     reads: list[RegisterAccess] = []
     guard = guard_reference(instruction)
@@ -133,9 +133,11 @@ def timed_accesses(instruction: SassInstruction) -> TimedAccesses:
 
 
 @lru_cache(maxsize=1 << 12)
-def operation_class(opcode: str) -> str:
-    """The class of an operation; its own name for one that is alone in its class."""
+def operation_class(opcode: str, alone: frozenset[str] = frozenset()) -> str:
+    """The class of an operation; its own name for one of `alone`, or of no class."""
     stem, *modifiers = opcode.split(".")
+    if stem in alone:
+        return stem
     if stem in _MATRIX:
         return ".".join((stem, *(m for m in modifiers if m not in _NO_LATENCY_MODIFIERS)))
     if stem == "IMAD" and {"WIDE", "HI"} & set(modifiers):

@@ -208,7 +208,7 @@ def _plain_accesses(
 
 def _too_close(function: SassFunction, table: DistanceTable) -> Iterator[ApartPair]:
     """The pairs of which the earlier instruction has fixed latency."""
-    timed = [timed_accesses(instruction) for instruction in function.instructions]
+    timed = [timed_accesses(each, function.architecture) for each in function.instructions]
     kinds = [(_kinds(each.reads), _kinds(each.writes), _kinds(each.overwrites)) for each in timed]
     furthest: dict[object, int] = {}
     for pair in recent_pairs(function):
