@@ -72,7 +72,7 @@ class BoardCopy:
         if found.hash != board.hash:
             raise InputError(
                 f"its {board.split} split of the {board.track} track has the hash "
-                f"{found.hash[:16]}…, that of the board {board.name!r} is {board.hash[:16]}…",
+                f"{found.hash[:16]}…, the board {board.name!r} has {board.hash[:16]}…",
                 source=self.dataset,
             )
         taken: Counter[tuple[str, str]] = Counter()

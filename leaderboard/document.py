@@ -104,7 +104,7 @@ def _disagreements(
     count = sum(verdict.disagreements for verdict in judged)
     if count:
         message = (
-            f"the two checkers disagree about {count} samples; this is no fault of the "
+            f"the two checkers disagree about {count} samples; this is not the fault of the "
             "submission's, and must be looked into before it counts"
         )
         yield Refusal("checkers-disagree", message, "answers")

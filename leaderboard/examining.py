@@ -133,7 +133,7 @@ def _board(submission: Submission) -> Board:
     limit = "" if submission.limit is None else f" with the limit {submission.limit}"
     raise InputError(
         f"{SUBMISSION}: dataset_hash: answers of the {submission.track} track to the revision "
-        f"{submission.dataset_hash[:16]}…{limit}, which is no board's; boards: {known}"
+        f"{submission.dataset_hash[:16]}…{limit}, which no board has; boards: {known}"
     )
 
 

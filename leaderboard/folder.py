@@ -37,7 +37,7 @@ def check_folder(folder: Path) -> None:
                         source=folder,
                     )
                 if not stat.S_ISREG(mode):
-                    raise InputError(f"{name!r} is no plain file", source=folder)
+                    raise InputError(f"{name!r} is not a plain file", source=folder)
                 size = entry.stat(follow_symlinks=False).st_size
                 if name == README and size > README_BYTES:
                     raise InputError(

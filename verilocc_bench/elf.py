@@ -56,7 +56,7 @@ class ElfSymbol:
 class ElfFile:
     """What the readers of this package need of an ELF file, for a `machine` such as `EM_AMDGPU`.
 
-    `symbols` has those of the first symbol table that there is.
+    `symbols` has the symbols of the first symbol table that there is.
     """
 
     machine: str

@@ -115,7 +115,7 @@ class ContradictionError(VerilocError):
     """A proof and a valid answer contradict each other, so one of them is wrong.
 
     That is an error of this program, or of data that it took for checked. It
-    is no failure of an allocator: nothing catches it but the command line,
+    is not a failure of an allocator: nothing catches it but the command line,
     which ends with a status of its own.
     """
 

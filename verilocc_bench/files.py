@@ -143,7 +143,7 @@ def parse_json(text: str, source: str | Path, line: int | None = None) -> Any:
         return found
 
     def refuse(name: str) -> float:
-        raise InputError(f"{name} is no JSON number", source=source, line=line)
+        raise InputError(f"{name} is not a JSON number", source=source, line=line)
 
     def finite(literal: str) -> float:
         value = float(literal)
@@ -214,7 +214,7 @@ def opened_to_write(path: Path) -> Iterator[BinaryIO]:
     """A file to write to, which is in its place, whole, when the body ends without an error.
 
     An existing file keeps its mode, and its owner where that is permitted;
-    folders that are missing are made. What is no regular file is written to at
+    folders that are missing are made. What is not a regular file is written to at
     once: a pipe waits for its reader. Raises InputError where that fails.
     """
     try:

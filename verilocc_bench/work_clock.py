@@ -5,7 +5,7 @@ times as long there. So the clock stands still while a process only waits for a
 processor. It counts
 
 - the processor time of the process and of all that it has started, and
-- the time in which none of them wants a processor: it sleeps, or waits for a disk.
+- the time in which no such process wants a processor: it sleeps, or waits for a disk.
 
 Where there is no `/proc` with lists of children (Linux has them), it is a clock on the
 wall. The state is looked at when `seconds` is called: call it a few times a second.

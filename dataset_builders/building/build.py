@@ -58,7 +58,7 @@ class BuildSweep(Protocol):
 class BuildReport:
     """The results of a build; `summary` is None if the dataset was complete before.
 
-    `timings` sum over all kernels, those of earlier runs included.
+    `timings` sum over all kernels, earlier runs included.
     `compile_seconds` (wall clock) and `coordinator_seconds` (processor time of
     this process) cover the compiling of this run.
     """

@@ -28,7 +28,7 @@ def compile_point(point: SweepPoint | ExpertPoint) -> bytes:
     The compilers start when they are first needed, and are kept. Do not call it
     from several threads: Triton works on the environment of the whole process.
     Raises MemoryError, and InputError for a full disk: these are not the
-    kernel's fault, so they are no rejections.
+    kernel's fault, so they are not rejections.
     """
     try:
         result: BuiltKernel | RejectedKernel = _build(point)

@@ -17,7 +17,7 @@ _SET_BYTES = 48  # llvm::FeatureBitset: 384 bits
 _FEATURE_RECORD = struct.Struct(f"<QQI4x{_SET_BYTES}s")  # llvm::SubtargetFeatureKV
 _PROCESSOR_RECORD = struct.Struct(f"<Q{_SET_BYTES}s{_SET_BYTES}sQ")  # llvm::SubtargetSubTypeKV
 _CHOSEN_BY_THE_USER = ("xnack",)
-"""Features that a kernel turns on or off, and that add instructions to those of its processor."""
+"""Features that a kernel turns on or off, and that add instructions to its processor's."""
 
 
 class OpcodeFeatures:

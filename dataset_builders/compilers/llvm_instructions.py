@@ -1,6 +1,6 @@
 """LLVM's own table of AMDGPU instructions: machine opcodes, and what their operands are.
 
-LLVM has two opcodes for an instruction: that of machine IR (a pseudo), and that of
+LLVM has two opcodes for an instruction: one of machine IR (a pseudo), and one of
 its encoding for a generation of GPUs, which the assembler names. LLVM has a function
 from the first to the second. This module calls it for every opcode, and so finds the
 way back. The operands come from `llvm::MCInstrDesc`, as in `llvm_tables`.

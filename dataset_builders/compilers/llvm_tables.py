@@ -160,7 +160,7 @@ def _string(data: bytes, offset: int) -> str:
 
 
 def read_register_names() -> list[str]:
-    """The names of all AMDGPU registers of LLVM, by LLVM's number (0 is no register)."""
+    """The names of all AMDGPU registers of LLVM, by LLVM's number (0 is not a register)."""
     image = LLVMImage()
     records, names = image.data(_REGISTERS), image.data(_REGISTER_NAMES)
     return [

@@ -58,7 +58,7 @@ _KERNELS = (
 
 @dataclass(frozen=True, slots=True)
 class AiterLibrary:
-    """The package's code objects, and those of them that are candidates."""
+    """The package's code objects, and which of them are candidates."""
 
     archive: Archive = AITER_ARCHIVE
     library: str = "aiter"

@@ -24,7 +24,7 @@ from verilocc_bench.verification import FastVerifier
 
 GIVEN_UP_REGISTERS = 40
 GIVEN_UP_SPILLS = 64
-"""ptxas gave up if it named at most so many registers, and yet stores that often to its stack.
+"""ptxas gave up if it named at most 40 registers, and yet stores 64 times to its stack.
 
 It then compiles anew with few registers and hundreds of spills. Such code says
 nothing of how one allocates.

@@ -13,7 +13,7 @@ class _ElementType:
     """The C++ names of a product's types and operation.
 
     `instruction` is the shape of the matrix instruction. `alignment` counts
-    elements of the operands, `output_alignment` those of the result.
+    elements of the operands, `output_alignment` the result's.
     """
 
     operand: str

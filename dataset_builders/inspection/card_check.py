@@ -80,7 +80,7 @@ def _yaml_head(text: str) -> dict[str, Any]:
     try:
         head = yaml.safe_load(parts[1])
     except yaml.YAMLError as error:
-        raise InputError(f"the head is no YAML: {error}") from None
+        raise InputError(f"the head is not YAML: {error}") from None
     if not isinstance(head, dict) or not isinstance(head.get("configs"), list):
         raise InputError("the head must have a list of configs")
     return head
@@ -146,4 +146,4 @@ def _differences(found: _Config, expected: _Config) -> Iterable[str]:
         for file in sorted(expected[split] - found[split]):
             yield f"split {split!r}: its patterns miss {file}"
         for file in sorted(found[split] - expected[split]):
-            yield f"split {split!r}: its patterns take {file}, which is none of it"
+            yield f"split {split!r}: its patterns take {file}, which belongs to another"

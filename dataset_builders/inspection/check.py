@@ -73,7 +73,7 @@ def check_dataset(
 
     A dataset of experts' kernels in its folder `expert` is checked, too. Without
     `labels` no assignment is verified. With `execute` the machine code of
-    so many rows is run. Raises InputError if the folder
+    this number of rows is run. Raises InputError if the folder
     is not a dataset, and MissingExtraError if distances in leakage.json cannot
     be computed.
     """
@@ -184,7 +184,7 @@ def _results(
 
 
 def _look_at(batch: _Batch, origin: RowOrigin, labels: bool) -> _Result:
-    """What is kept of some rows, and what is wrong with each of them alone."""
+    """What the check keeps of some rows, and each row's own mistakes."""
     findings = Findings()
     if batch.file.raw:
         raws = [RawRow(**values) for _, values in _without_nulls(batch, findings)]

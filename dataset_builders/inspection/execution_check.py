@@ -21,8 +21,8 @@ from verilocc_bench.machine.code_object import ARCHITECTURES
 def check_execution(content: Content, count: int, findings: Findings) -> int:
     """Executes `count` rows and adds a finding for each that does not compute what it should.
 
-    The rows are those of gfx90a and gfx942 whose ids have the least digests: the
-    same ones each time, spread over the dataset. A row runs with its label and
+    The rows are the ones of gfx90a and gfx942 whose ids have the least digests: the
+    same each time, spread over the dataset. A row runs with its label and
     with its best answer; on the split track with llc's own allocation. Returns
     how many rows ran. Raises InputError where a tool is missing.
     """

@@ -1,4 +1,4 @@
-"""Checks the files of a folder: those of the manifest, no others, unchanged, no missing shards."""
+"""Checks that a folder has the manifest's files, unchanged, no others and no missing shards."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _check_entries(
         elif split == TRAINING or split != entry["split"]:
             _add(findings, f"its split is {entry['split']!r}, the row is in {split!r}", identifier)
         if splits.get(nearest) != TRAINING:
-            _add(findings, f"its nearest row {nearest!r} is none of {TRAINING!r}", identifier)
+            _add(findings, f"its nearest row {nearest!r} is not of {TRAINING!r}", identifier)
 
 
 def _check_covered(

@@ -44,7 +44,7 @@ def read_columns(path: Path) -> tuple[ParquetColumns, int]:
 
 
 def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iterator[str]:
-    """The differences between some columns and those of a class of rows."""
+    """The differences between some columns and the fields of a class of rows."""
     expected = _expected(row_type)
     for name, (kind, nullable) in expected.items():
         found = columns.get(name)
@@ -56,9 +56,9 @@ def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iter
             yield f"the column {name!r} is {is_there}, expected {wanted}"
     for name in columns:
         if name not in expected:
-            yield f"the column {name!r} is none of {row_type.__name__}"
+            yield f"the column {name!r} does not belong to {row_type.__name__}"
     if set(columns) == set(expected) and list(columns) != list(expected):
-        yield f"the columns are in another order than those of {row_type.__name__}"
+        yield f"the columns are not in the order of {row_type.__name__}"
 
 
 def stream_rows(

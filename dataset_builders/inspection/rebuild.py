@@ -210,7 +210,7 @@ def _difference(folder: Path, line: dict[str, Any]) -> str | None:
         read = expert_point_from_json if line["kernel"] in EXPERT_KERNELS else point_from_json
         point = read(line["arch"], line["kernel"], canonical_json(line["params"]))
         if point.key != line["point"]:
-            return f"the parameters are those of {point.key}"
+            return f"the parameters belong to {point.key}"
     except InputError as error:
         return str(error)
     result = result_from_document(decode_document(compile_point(point)))

@@ -16,7 +16,7 @@ def check_relations(content: Content, findings: Findings) -> None:
     for row in content.rows:
         other = first.setdefault(row.point, row)
         if row.point and other.id != row.id:
-            message = f"its point {row.point} is that of {other.id}, too"
+            message = f"its point {row.point} belongs to {other.id}, too"
             findings.add(CheckKind.POINT, row.file, message, row.id)
     _check_whole(content.rows, "group", lambda row: row.group, CheckKind.GROUP, findings)
     _check_whole(content.rows, "cluster", lambda row: row.cluster, CheckKind.CLUSTER, findings)

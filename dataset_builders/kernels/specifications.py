@@ -61,7 +61,7 @@ class KernelSpecification:
 
     @property
     def parameter_names(self) -> frozenset[str]:
-        """Every parameter of this kernel, those of a single vendor included."""
+        """Every parameter of this kernel, also where only one vendor has it."""
         return frozenset(name for name, _ in self.defaults)
 
 

@@ -1,4 +1,4 @@
-"""The files of the dataset: those of a folder, and those of a repository that belong to it.
+"""The files of the dataset, in a folder and in a repository.
 
 The card's examples are published with the name of the repository, and the
 manifest with that card's hash. The folder itself does not change. If the folder

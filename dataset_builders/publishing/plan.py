@@ -50,7 +50,7 @@ class UploadPlan:
 
 
 def make_plan(local: Mapping[str, LocalFile], remote: Mapping[str, RemoteFile]) -> UploadPlan:
-    """The changes that turn the dataset's files in a repository into those of a folder."""
+    """The changes after which a repository has the dataset's files of a folder."""
     added = [file for path, file in sorted(local.items()) if path not in remote]
     changed = [
         file

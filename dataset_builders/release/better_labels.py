@@ -87,7 +87,7 @@ def better_labels(
 
 
 def open_journal(folder: Path, options: SearchOptions = OPTIONS) -> Journal:
-    """The journal of finished results, by id; those of other settings or versions are dropped."""
+    """The journal of finished results, by id; results of other settings or versions are dropped."""
     decisive = {
         "allocators": list(ALLOCATORS),
         "objective": options.objective.value,

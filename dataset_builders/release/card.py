@@ -122,8 +122,8 @@ def card_configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
 def expert_configs(rows: FolderCounts, place: str = "") -> Iterator[dict[str, Any]]:
     """The configs of experts' kernels, for rows counted as for `card_configs`.
 
-    `place` is the path of their folder in the repository, with a slash. None of
-    them is the default: nobody trains on them by accident.
+    `place` is the path of their folder in the repository, with a slash. No
+    such config is the default, so that nobody trains on it by accident.
     """
     for name, folder in ((EXPERT, "data"), (EXPERT_RAW, "raw/data")):
         for split in in_order(SPLITS, {key[3] for key in rows}):
@@ -132,9 +132,9 @@ def expert_configs(rows: FolderCounts, place: str = "") -> Iterator[dict[str, An
 
 
 def with_configs(card: str, configs: Sequence[Mapping[str, Any]]) -> str:
-    """A card with these configs behind those of its head, in place of equal names.
+    """A card with these configs behind the configs of its head, in place of equal names.
 
-    Raises InputError for a card whose head is not that of a dataset.
+    Raises InputError for a card whose head does not describe a dataset.
     """
     parts = card.split("---\n", 2)
     head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0] else None

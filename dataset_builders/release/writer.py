@@ -6,7 +6,6 @@ data that selects them (ids, instructions as numbers) fits in memory.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,7 @@ from verilocc_bench.dataset import (
     write_parquet,
 )
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import file_sha256, write_atomically
 
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
@@ -267,7 +266,7 @@ class _Writer:
     def note(self, path: Path) -> None:
         """Keeps the hash of a file."""
         name = path.relative_to(self.output).as_posix()
-        self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.hashes[name] = file_sha256(path)
 
 
 class _BucketFiles:

@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             document = reply(self.path, json.loads(content))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            self.refuse(400, f"this is no request to complete anything: {error!r}")
+            self.refuse(400, f"this is not a request to complete anything: {error!r}")
         else:
             self.say(200, document)
 

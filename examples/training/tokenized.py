@@ -68,7 +68,7 @@ def tiny_model(tokenizer: Any, context: int) -> Any:
 
 
 def batches(blocks: IterableDataset, size: int) -> Iterator[dict[str, torch.Tensor]]:
-    """Tensors of so many blocks at a time.
+    """Tensors of `size` blocks at a time.
 
     No attention mask: from positions that begin anew transformers sees where
     an example begins, and keeps attention within it. Padding is not learnt.

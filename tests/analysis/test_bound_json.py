@@ -116,7 +116,7 @@ def _edit(*path: Any, value: Any) -> Callable[[Any], None]:
         (_edit("value", value=True), "expected an object with 'value'"),
         (_edit("value", value=-1), "no negative number"),
         (_edit("kind", value="hope"), "no kind 'hope'"),
-        (_edit("kind", value="placement"), "its kind is placement, that of its refutations"),
+        (_edit("kind", value="placement"), "its kind is placement, but its refutations have"),
         (_edit("cliques", value={}), "expected an object with 'cliques'"),
         (_edit("cliques", 0, value=7), "expected an object with 'at'"),
         (_edit("cliques", 0, "at", value=[0, 99]), "no point"),
@@ -222,5 +222,5 @@ def test_the_strongest_kind_is_the_last_in_order() -> None:
         for kinds in ((weak, strong), (strong, weak)):
             document["refutations"] = [{**entry, "kind": kind} for kind in kinds]
             assert from_json({**document, "kind": strong}, problem).kind == strong
-            with pytest.raises(InputError, match=f"that of its refutations {strong}"):
+            with pytest.raises(InputError, match=f"its refutations have the kind {strong}"):
                 from_json({**document, "kind": weak}, problem)

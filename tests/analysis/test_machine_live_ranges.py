@@ -51,7 +51,6 @@ def test_a_lane_in_use_is_kept_from_what_is_defined_there_alone() -> None:
     strict = MachineProblem(plain, MachineLiveRanges({first: point}, ()))
     assert strict.id == plain.id
     assert strict.normalized == plain.normalized
-    assert strict.ranges.lane_points == 1
     state = RegisterState(strict)
     state.place(names["first"], 2)
     assert 2 not in state.legal(names["second"])

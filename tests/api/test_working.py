@@ -118,7 +118,7 @@ def test_an_allocator_without_an_answer() -> None:
         vb.allocate(problem, "linear-scan", temperature=1)
     with pytest.raises(vb.InputError, match="decoding='loud'"):
         vb.allocate(problem, "linear-scan", decoding="loud")
-    with pytest.raises(vb.InputError, match="is no allocator"):
+    with pytest.raises(vb.InputError, match="is not an allocator"):
         vb.allocate(problem, 7)
 
 

@@ -79,7 +79,7 @@ def test_the_value_walk_says_why_it_was_not_run(
     own = tmp_path / "answer.json"
     for changed, said in (
         ({"%3": "v999"}, "no register 'v999'"),
-        ({"%99": "v3"}, "no virtual register"),
+        ({"%99": "v3"}, "not a virtual register"),
         ({"%3": "s3"}, "the class allows"),
     ):
         own.write_text(json.dumps({"assignment": {**answer["assignment"], **changed}}))

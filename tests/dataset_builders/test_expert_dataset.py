@@ -105,7 +105,7 @@ def test_rows_are_made_again(folder: Path, patch: pytest.MonkeyPatch) -> None:
     listed = lines(folder / "rows.jsonl")
     assert [_difference(folder, line) for line in listed] == [None, None, None]
     other = {**listed[0], "params": {"place": 7}}
-    assert "the parameters are those of" in str(_difference(folder, other))
+    assert "the parameters belong to" in str(_difference(folder, other))
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_nulls_where_none_may_be(folder: Path) -> None:
     ("edit", "message"),
     [
         (lambda table: table.drop_columns(["cluster"]), "'cluster' is missing"),
-        (lambda table: table.append_column("more", table["id"]), "'more' is none of Row"),
+        (lambda table: table.append_column("more", table["id"]), "'more' does not belong to Row"),
         (
             lambda table: table.set_column(
                 table.column_names.index("n_blocks"),
@@ -252,7 +252,7 @@ def test_nulls_where_none_may_be(folder: Path) -> None:
             ),
             "'n_blocks' is int32 not null, expected int64 not null",
         ),
-        (lambda table: table.select(table.column_names[::-1]), "another order"),
+        (lambda table: table.select(table.column_names[::-1]), "not in the order"),
     ],
 )
 def test_another_schema(folder: Path, edit: Callable[[pa.Table], pa.Table], message: str) -> None:
@@ -717,7 +717,7 @@ def test_a_nearest_row_outside_train(folder: Path) -> None:
 
     edited_json(folder, "leakage.json", elsewhere)
     found = [f.message for f in findings_of(folder)]
-    assert any("none of 'train'" in message for message in found)
+    assert any("not of 'train'" in message for message in found)
     assert any("median_distance is 1.0" in message for message in found)
 
 

@@ -46,7 +46,7 @@ def test_rows_are_made_again(tmp_path: Path, cuda: None) -> None:
     assert differences[REDUCE] is None
     assert (differences[REDUCE_942] or "").startswith("assignment differs at character 7 (line 1)")
     assert (differences[REDUCE_SM] or "").startswith("raw content differs at character 0")
-    assert "the parameters are those of gemm_reduce" in (differences[DECODE] or "")
+    assert "the parameters belong to gemm_reduce" in (differences[DECODE] or "")
     assert not report.equal
     assert report.versions == {}
 

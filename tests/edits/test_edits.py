@@ -165,7 +165,7 @@ def test_operands_are_replaced_in_the_function() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"new": {"%3": "V"}}, "%3 is no new virtual register"),
+        ({"new": {"%3": "V"}}, "%3 is not a new virtual register"),
         ({"new": {"%4": "V4"}}, "a class such as"),
         ({"new": {"%4": "V 1 v[0-3]"}}, "another spelling"),
         ({"new": {"%4": "V4 4 v"}}, "another spelling"),
@@ -183,7 +183,7 @@ def test_operands_are_replaced_in_the_function() -> None:
         ({"insert": [{"at": [0, 0], "move": [["%0", "%2.2"]]}]}, "%2 has 2 lanes"),
         ({"insert": [{"at": [0, 0], "spill": ["slot0", "%2"]}]}, "1 units, the register 2"),
         ({"insert": [{"at": [0, 0], "spill": ["slot4096", "%0"]}]}, "beyond the last"),
-        ({"insert": [{"at": [0, 0], "rematerialize": ["%0", [0, 0]]}]}, "(COPY) is no constant"),
+        ({"insert": [{"at": [0, 0], "rematerialize": ["%0", [0, 0]]}]}, "(COPY) is not a constant"),
         ({"insert": [{"at": [0, 0], "rematerialize": ["%0", [0, 9]]}]}, "no instruction 9"),
         ({"insert": [{"at": [0, 0], "rematerialize": ["%2", [0, 1]]}]}, "constant has 1 lanes"),
         ({"replace": [[0, 0, 1, "%1"]]}, "is a physical register"),
@@ -212,7 +212,7 @@ def test_nothing_goes_behind_a_guarded_branch() -> None:
 def test_a_move_from_outside_the_text_is_no_constant() -> None:
     text = AMD.replace("V_MOV_B32", "S_MOV_B64.outside")
     _, findings = edited(text, {"insert": [{"at": [1, 0], "rematerialize": ["%1", [0, 1]]}]})
-    assert "is no constant" in findings[0].message
+    assert "is not a constant" in findings[0].message
 
 
 def test_numbers_that_json_could_not_say_are_refused_all_the_same() -> None:

@@ -61,7 +61,7 @@ def test_the_limit_says_which_board(arena: Arena, small: Arena, tmp_path: Path) 
     assert [each.kind for each in more.refusals] == ["unknown-function"]
     assert "is in the split 'test' of the assign track" in more.refusals[0].message
     none = examine(submitted(small, limit=2).write(tmp_path / "none"), tmp_path / "d")
-    assert "with the limit 2, which is no board's" in none.refusals[0].message
+    assert "with the limit 2, which no board has" in none.refusals[0].message
     assert ", limit 1" in none.refusals[0].message
 
 

@@ -327,7 +327,7 @@ def test_the_command(arena: Arena, tmp_path: Path, capsys: pytest.CaptureFixture
     other = ["--dataset", "mini", "--output", str(tmp_path / "out")]
     submitted(arena).write(tmp_path / "again")
     assert main([str(tmp_path / "again"), *other]) == 2
-    assert "that of the board 'small'" in capsys.readouterr().err
+    assert "the board 'small' has" in capsys.readouterr().err
 
 
 def test_the_boards_are_those_of_the_embedded_dataset() -> None:

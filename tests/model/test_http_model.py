@@ -646,7 +646,7 @@ def test_the_only_model(serve: Serve, load: Load) -> None:
         (models("a", "b"), "several models: a, b; give --model-name"),
         (models(*(f"m{i}" for i in range(12))), "m9 and 2 more; give --model-name"),
         (Say(404, b"nothing"), "404 Not Found"),
-        (Say(body={"object": "list"}), "no list of models .*; give --model-name"),
+        (Say(body={"object": "list"}), "not a list of models .*; give --model-name"),
         (Say(503), "503 Service Unavailable .*; give --model-name"),
     ],
 )

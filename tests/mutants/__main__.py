@@ -32,6 +32,7 @@ ROOMS = {
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
     "verification, the value walk": ("verilocc_bench/verification/value_walk/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
+    "allocators/exact/minimizing": ("verilocc_bench/allocators/exact/minimizing.py",),
     "backends/amdgpu, the gate": (
         "verilocc_bench/backends/amdgpu/mir_gate.py",
         "verilocc_bench/backends/amdgpu/printed_body.py",
@@ -45,6 +46,7 @@ ROOMS = {
         f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
         for name in ("execution_mask", "flow", "inactive_lanes", "webs")
     ),
+    "backends/amdgpu/recovery/gates": ("verilocc_bench/backends/amdgpu/recovery/gates.py",),
     "backends/nvidia, the gate": (
         "verilocc_bench/backends/nvidia/life_range_gate.py",
         "verilocc_bench/backends/nvidia/text_gate.py",

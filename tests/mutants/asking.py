@@ -56,6 +56,7 @@ LEFT_OUT = re.compile(
 ONLY_OF = {
     r"test_lower_bounds|test_bound_json|test_bounds_": "lower_bounds",
     r"beyond_analysis|beyond_the_limit|long_chains": r"conditions|conditional",
+    r"allocators/test_minimizing": "exact",
     r"evaluation/test_(comparison|ledger|storing)": r"evaluation",
     r"test_histories_agree": r"value_tracker|explain",
 }

@@ -313,7 +313,7 @@ def test_bad_folders(tmp_path: Path) -> None:
     empty.mkdir()
     for folders, message in (
         ([tmp_path / "none"], "does not exist"),
-        ([folder / "results.json"], "is no folder"),
+        ([folder / "results.json"], "is not a folder"),
         ([empty], "expected a results.json in this folder"),
         ([folder, tmp_path / "run0" / ".." / "run0"], "the same run is given twice"),
     ):

@@ -284,7 +284,7 @@ def test_windows_of_other_widths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format": "whole"}, "for 'window'"),
+        ({"format": "whole"}, "for formats with windows"),
         ({"new_registers": [0, 4]}, "at least 1"),
         ({"new_registers": ["many"]}, "new_registers"),
         ({"new_registers": 4}, "new_registers"),

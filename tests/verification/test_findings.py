@@ -203,9 +203,7 @@ def test_all_findings_come_in_the_order_of_the_program() -> None:
 def test_a_name_that_is_no_virtual_register_is_cut_short(check: Check) -> None:
     finding = only(check(SIMPLE).verify({**VALID, "%" + "7" * 99: "v9"}))
     assert finding.registers == ("%" + "7" * 39,)
-    assert finding.message == (
-        f"%{'7' * 39} is no virtual register of the function, which has 3 of them"
-    )
+    assert finding.message == (f"%{'7' * 39} is not a virtual register: the function has 3 of them")
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def test_names_that_mean_nothing_are_cut_short() -> None:
     assert unknown.message == f"%0: gfx942 has no register 'v{'1' * 39}'"
     assert unknown.registers == ("%0", "v" + "1" * 39)
     assert stranger.message == (
-        f"%{'7' * 39} is no virtual register of the function, which has 1 of them"
+        f"%{'7' * 39} is not a virtual register: the function has 1 of them"
     )
     assert stranger.registers == ("%" + "7" * 39,)
 

@@ -36,11 +36,6 @@ class MachineLiveRanges:
     in_use: dict[int, int]
     apart: tuple[tuple[int, int], ...]
 
-    @property
-    def lane_points(self) -> int:
-        """The number of pairs of a lane and a point in `in_use`."""
-        return sum(points.bit_count() for points in self.in_use.values())
-
 
 class MachineProblem(AllocationProblem):
     """A problem with the live ranges of the machine in place of the text's.

@@ -41,6 +41,6 @@ def resolve_answer(problem: AllocationProblem, answer: AnswerLike) -> ResolvedAn
         name = answer.assignment.get(f"%{number}", "")
         base = parse_register_name(problem.target, name)
         if base is None:
-            raise ValueError(f"%{number} has {name[:40]!r}, which is no register")
+            raise ValueError(f"%{number} has {name[:40]!r}, which is not a register")
         registers[number] = base
     return ResolvedAnswer(edited, registers)

@@ -44,6 +44,6 @@ def answer_of_file(problem: AllocationProblem, path: Path) -> Answer:
     identifier, answer = read_answer(path)
     if identifier is not None and identifier != problem.id:
         raise InputError(
-            f"the answer is for {identifier[:40]!r}, the instance is {problem.id!r}", source=path
+            f"the answer is for {identifier[:40]!r}, the kernel is {problem.id!r}", source=path
         )
     return answer

@@ -50,7 +50,7 @@ def _other_package(name: str) -> str:
     found = importlib.util.find_spec(name)
     where = "" if found is None or found.origin is None else f" in {Path(found.origin).parent}"
     return (
-        f"the package {name!r}{where} is another project's: expected that of verilocc-bench; "
+        f"the package {name!r}{where} is another project's, not verilocc-bench's; "
         "install it into an environment of its own"
     )
 

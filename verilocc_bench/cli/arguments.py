@@ -65,7 +65,7 @@ def _add_dataset(parser: argparse.ArgumentParser, *, several_splits: bool = Fals
 def _add_instance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "instance",
-        metavar="INSTANCE",
+        metavar="KERNEL",
         help="an id of the dataset, or a file: a row as JSON, normalized text, LLVM IR (.ll), "
         "machine IR (.mir), PTX or cubin",
     )
@@ -214,7 +214,7 @@ def _normalize(parser: argparse.ArgumentParser) -> None:
 def _lower(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "instance",
-        metavar="INSTANCE",
+        metavar="KERNEL",
         help="an id of the dataset, or a file: .ll, .mir, PTX or cubin",
     )
     _add_dataset(parser)
@@ -240,7 +240,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "instance",
-        metavar="INSTANCE",
+        metavar="KERNEL",
         help="an id of the dataset, or a file: .ll, .mir, PTX or cubin",
     )
     _add_dataset(parser)
@@ -277,7 +277,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
 def _measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "instance",
-        metavar="INSTANCE|DIR",
+        metavar="KERNEL|DIR",
         help="an id of the dataset or a file with code; or a folder that this command wrote, to "
         "read what run.py measured there",
     )

@@ -42,7 +42,7 @@ def add_capture_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what `measure` takes besides INSTANCE and its dataset."""
+    """Adds what `measure` takes besides KERNEL and its dataset."""
     parser.add_argument(
         "answer", metavar="ANSWER", type=Path, nargs="?", help="a file with one answer"
     )

@@ -83,7 +83,7 @@ def add_dataset_actions(parser: argparse.ArgumentParser) -> None:
         diff.add_argument(name, metavar=name.upper(), help="mini, a folder, or an id on the Hub")
     rebuild = add("rebuild", "compile rows of a dataset again and compare every byte")
     rebuild.add_argument("folder", metavar="DATASET", help="mini or a folder")
-    rebuild.add_argument("--sample", type=positive, metavar="N", help="so many rows, not all")
+    rebuild.add_argument("--sample", type=positive, metavar="N", help="only N rows")
     rebuild.add_argument("--seed", type=natural, default=0, help="which rows are in the sample")
     rebuild.add_argument(
         "--id", dest="ids", action="append", metavar="ID", help="this row; several times for more"

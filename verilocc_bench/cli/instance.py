@@ -1,4 +1,4 @@
-"""INSTANCE on the command line, an id of a dataset or a file, and the answers to it."""
+"""KERNEL on the command line, an id of a dataset or a file, and the answers to it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(measurement.to_json(), indent=2) if options.json else "\n".join(lines))
         return 0
     if options.answer is None or options.output is None:
-        raise InputError("expected INSTANCE, ANSWER and --output, or the folder of a measurement")
+        raise InputError("expected KERNEL, ANSWER and --output, or the folder of a measurement")
     problem = load_instance(options)
     sides = compared_sides(problem, options)
     if sides is None:

@@ -9,7 +9,7 @@ from verilocc_bench.cli.argument_types import natural, output_file, positive
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what `run` takes besides INSTANCE and its dataset."""
+    """Adds what `run` takes besides KERNEL and its dataset."""
     parser.add_argument(
         "answer",
         metavar="ANSWER",
@@ -42,7 +42,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="the work-group of --trace (default: 0,0,0)",
     )
     own = parser.add_argument_group(
-        "a kernel of one's own", "INSTANCE is then a code object (.o, .hsaco, .co)"
+        "a kernel of one's own", "KERNEL is then a code object (.o, .hsaco, .co)"
     )
     own.add_argument(
         "--arguments",

@@ -20,7 +20,7 @@ from verilocc_bench.machine.stepping import trace
 from verilocc_bench.settings.judges import MACHINE_CODE
 
 EVENTS = 5
-"""So many events are told, the others are counted."""
+"""How many events are told; the others are counted."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,7 +78,7 @@ def lines_of(done: ExecutedAnswer) -> list[str]:
     worst = max(done.comparisons, key=lambda c: (not c.agrees, c.error))
     bits = {
         None: "",
-        True: ", bit for bit those of llc's own allocation",
+        True: ", bit for bit as llc's own allocation leaves them",
         False: ", other bits than llc's own allocation's",
     }[done.same_bits]
     lines = [

@@ -15,7 +15,7 @@ def add_selftest_options(parser: argparse.ArgumentParser) -> None:
         "--mutants",
         type=positive,
         metavar="N",
-        help="stop after so many answers; by default 20000, unless --seconds is given",
+        help="stop after N answers; by default 20000, unless --seconds is given",
     )
     parser.add_argument("--seed", type=natural, default=0, help="seed")
     parser.add_argument(
@@ -45,9 +45,9 @@ def add_selftest_options(parser: argparse.ArgumentParser) -> None:
         "--instructions",
         type=positive,
         metavar="N",
-        help="functions of at most so many instructions: 1 to 3, by default 3",
+        help="functions of at most N instructions: 1 to 3, by default 3",
     )
-    small.add_argument("--jobs", type=positive, metavar="N", help="so many processes; by default 1")
+    small.add_argument("--jobs", type=positive, metavar="N", help="N processes; by default 1")
     small.add_argument(
         "--resume",
         type=Path,

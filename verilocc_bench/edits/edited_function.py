@@ -206,7 +206,7 @@ class _EditReader:
         count = len(self.function.virtual_registers)
         for number, spelled in sorted(new.items()):
             if number < count:
-                self.reject(f"%{number} is no new virtual register", register=number)
+                self.reject(f"%{number} is not a new virtual register", register=number)
                 continue
             try:
                 self.registers[number] = self.class_of(spelled)
@@ -294,7 +294,7 @@ class _EditReader:
         ):
             raise _InvalidEdit(
                 f"bb{source.block} instruction {source.index} ({instruction.opcode}) "
-                "is no constant that can be made again"
+                "is not a constant that can be made again"
             )
         count = instruction.definitions[0].location.count
         if count != lanes.count:

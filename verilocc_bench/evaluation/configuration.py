@@ -18,8 +18,8 @@ from verilocc_bench.targets import get_target
 class RunConfiguration:
     """Everything that is asked for and may change a number.
 
-    `model` is a `--model` value, and `settings` are those of its kind
-    (`evaluate.models.settings_kind`). `archs` and `families` None mean all,
+    `model` is a `--model` value, and `settings` the settings of its kind
+    (`evaluation.models.settings_kind`). `archs` and `families` None mean all,
     `limit` is the most functions of one architecture and family. `samples` is
     the number of answers to each function, and `ks` are the k of pass@k; 1 is
     always among them. Raises InputError for what cannot be asked together.
@@ -99,7 +99,7 @@ def ledger_settings(
 ) -> dict[str, Any]:
     """What a sample stands under in the ledger: all that its answer depends on.
 
-    `dataset_hash` is that of the rows whose labels the allocator is shown, None
+    `dataset_hash` is the hash of the rows whose labels the allocator is shown, None
     if it is shown none. A guided answer depends on the verifier's code, too.
     """
     settings = {"version": __version__, **allocator_record(allocator, prompt), "seed": seed}

@@ -89,8 +89,8 @@ def evaluate_together(
     interrupted goes on from there, unless `resume` is False. Several allocators
     have a folder each below it. `jobs` is a number of processes. Raises
     InputError for a model, a dataset or a folder that cannot be used.
-    `tell` gets lines for people, such as where the results are. `allocators` are
-    those of the configurations; None looks for them by their names. With
+    `tell` gets lines for people, such as where the results are. `allocators` has
+    one for each configuration; None looks for them by their names. With
     `machine_code` valid answers are taken to machine code, too (`machine_code`).
     """
     # An allocator may change the current folder.

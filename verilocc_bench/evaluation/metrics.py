@@ -22,12 +22,12 @@ def pass_at_k(samples: int, valid: int, k: int) -> float | None:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The arithmetic mean, or None of nothing."""
+    """The arithmetic mean; None if there are no values."""
     return math.fsum(values) / len(values) if values else None
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """The geometric mean of positive numbers, or None of nothing."""
+    """The geometric mean of positive numbers; None if there are no values."""
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
 

@@ -46,7 +46,6 @@ class Descriptor:
     kernarg_bytes: int
     vector_registers: int
     accumulator_offset: int
-    scalar_registers: int
     user_scalars: int
     private_segment_buffer: bool
     dispatch_pointer: bool
@@ -270,7 +269,6 @@ def _descriptor(raw: bytes, arch: str) -> Descriptor:
         kernarg_bytes=number(8),
         vector_registers=((rsrc1 & 63) + 1) * 8,
         accumulator_offset=((rsrc3 & 63) + 1) * 4,
-        scalar_registers=102,
         user_scalars=rsrc2 >> 1 & 31,
         private_segment_buffer=bool(properties & 1),
         dispatch_pointer=bool(properties & 2),

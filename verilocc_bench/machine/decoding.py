@@ -54,7 +54,7 @@ class Program:
     """A kernel ready to run.
 
     `rows` is (instructions, FIELDS); `constants` fill the scalar places from
-    FIRST_CONSTANT on; `instructions` are those of the rows.
+    FIRST_CONSTANT on; `instructions` has the instruction of each row.
     """
 
     arch: str

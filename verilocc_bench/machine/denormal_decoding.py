@@ -23,7 +23,7 @@ _OTHER_RESULTS = ("v_frexp_exp_i32_f32", "v_fma_mixlo", "v_fma_mixhi", "v_mad_mi
 def is_supported_mode(float_mode: int) -> bool:
     """True if all numbers are rounded to nearest, and denormals of 16 and 64 bits are kept.
 
-    Those of 32 bits are all kept or all flushed.
+    Denormals of 32 bits are all kept or all flushed.
     """
     return (
         not float_mode & _ROUNDING_BITS

@@ -66,7 +66,7 @@ def find_objdump() -> Path:
 def disassemble(data: bytes, kernel: KernelCode) -> tuple[CodeInstruction, ...]:
     """The instructions of a kernel, in the order of their addresses.
 
-    Raises InputError for bytes that are no instructions of its architecture.
+    Raises InputError for bytes that are not instructions of its architecture.
     """
     end = kernel.entry + kernel.size
     place = ("-j", kernel.section, f"--start-address={kernel.entry}", f"--stop-address={end}")

@@ -1,7 +1,7 @@
 """Distances that the hardware does not keep by itself, in compiled code.
 
 The compiler has to keep some instructions apart by others or by s_nop. The
-rules here are those of LLVM's hazard recognizer for gfx90a and gfx942
+rules here come from LLVM's hazard recognizer for gfx90a and gfx942
 (llvm/lib/Target/AMDGPU/GCNHazardRecognizer.cpp: checkMAIHazards90A,
 checkMAIVALUHazards, checkVALUHazards, checkVMEMHazards, checkDPPHazards,
 checkDivFMasHazards, checkRWLaneHazards, checkReadM0Hazards), applied to the
@@ -120,7 +120,7 @@ def poison_vectors(vectors: Registers, register: int, count: int, execution: int
 
 @compiled
 def poison_scalars(scalars: Integers, place: int, count: int) -> None:
-    """Fills scalar registers with what is no sensible number or address."""
+    """Fills scalar registers with numbers that are useless as a value or an address."""
     for word in range(count):
         scalars[place + word] = 0x7FDE_7E00 | ((place + word) & 0x1FF)
 

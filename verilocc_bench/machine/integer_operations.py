@@ -146,7 +146,7 @@ INTEGER_OPCODES: dict[str, tuple[int, int, tuple[int, ...]]] = {
 
 @compiled
 def _permuted_byte(high: int, low: int, selector: int) -> int:
-    """V_PERM_B32: bytes 0 to 3 are those of the second source, 4 to 7 of the first."""
+    """V_PERM_B32: bytes 0 to 3 are the second source, bytes 4 to 7 the first."""
     if selector >= 13:
         return 0xFF
     if selector == 12:

@@ -122,7 +122,7 @@ def _modified(value: int, modifiers: int) -> int:
 
 @compiled
 def _component_modifiers(modifiers: int, component: int, flags: int) -> int:
-    """A packed instruction's modifiers, as those of one that is not packed."""
+    """A packed instruction's modifiers for one component, in the form of an unpacked one."""
     kept = modifiers & (3 << NUMBER_SHIFT)
     negate = modifiers & (NEGATE if component == 0 else NEGATE_HIGH)
     high = modifiers & (HIGH_HALF if component == 0 else HIGH_FROM_HIGH)

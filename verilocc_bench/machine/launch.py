@@ -56,7 +56,7 @@ class LaunchMemory:
     """All memory of a launch: `data`, and `regions` as GroupState has them.
 
     `places[n]` is the slice of argument n where it is an array. `kernarg` is
-    the address of the arguments, `scratch` that of the private memory.
+    the address of the arguments, `scratch` the address of the private memory.
     """
 
     data: NDArray[np.uint8]

@@ -1,6 +1,6 @@
 """Wait states that matrix instructions need before what reads or overwrites their registers.
 
-The numbers are those of LLVM's hazard recognizer for gfx90a and gfx942
+The numbers come from LLVM's hazard recognizer for gfx90a and gfx942
 (llvm/lib/Target/AMDGPU/GCNHazardRecognizer.cpp: checkMAIHazards90A, checkMAIVALUHazards).
 """
 

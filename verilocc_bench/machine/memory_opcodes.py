@@ -30,7 +30,7 @@ ATOMICS = {
 @dataclass(frozen=True, slots=True)
 class MemoryOpcode:
     """`operation` is PLAIN or an atomic; `size` the bytes of one place in memory; `registers`
-    those of the data; `flags` bits of fields."""
+    how many hold the data; `flags` bits of fields."""
 
     operation: int
     size: int

@@ -202,7 +202,7 @@ def saturated(number: float, least: float, most: float) -> int:
 def byte_float_bits(bits: int, exponent_bits: int, mantissa_bits: int) -> int:
     """The 8 bits of a float32, rounded to nearest, in the formats of gfx942 that have one zero.
 
-    What is too large, infinite or no number is NaN, which is -0 with other formats.
+    NaN, infinities and numbers that are too large become NaN, the code of -0 in other formats.
     """
     magnitude = float64(float32_of(bits & 0x7FFF_FFFF))
     if not magnitude < 3.0e38:

@@ -252,4 +252,4 @@ def _all() -> dict[str, Opcode]:
 
 
 OPCODES = _all()
-"""Every opcode but those of memory, control and matrices, by its name without encoding."""
+"""Every opcode except memory, control and matrices, by its name without encoding."""

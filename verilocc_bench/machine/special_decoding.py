@@ -42,7 +42,7 @@ def _barrier(_instruction: CodeInstruction, row: CodeRow) -> None:
 
 
 def _wait(instruction: CodeInstruction, row: CodeRow) -> None:
-    """OFFSET is the limit of vmcnt, OFFSET_1 that of lgkmcnt."""
+    """OFFSET is the limit of vmcnt, OFFSET_1 the limit of lgkmcnt."""
     row[f.GROUP], row[f.OPERATION], row[f.TRAITS] = f.SPECIAL, WAIT, f.IS_SALU
     row[f.OFFSET] = row[f.OFFSET_1] = NO_LIMIT
     for word in " ".join(instruction.operands).replace("&", " ").split():

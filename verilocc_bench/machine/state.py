@@ -73,7 +73,7 @@ class WaveOrder(IntEnum):
     """Which wave of a work-group runs first after each barrier: the first or the last one.
 
     The last two alternate. Which wave counts as the first one can be chosen, too
-    (FIRST_WAVE): the others follow in a circle. Where several waves write the same bytes alike, a
+    (FIRST_WAVE): the others follow in a circle. Where several waves write the same bytes, a
     wave that has read too early must also be the last one to write.
     """
 
@@ -129,7 +129,7 @@ def new_state(
     waves: int,
     lds_bytes: int,
 ) -> GroupState:
-    """Arrays for work-groups of so many waves, with nothing in them yet."""
+    """Arrays for work-groups of this number of waves, with nothing in them yet."""
     integers = np.int64
     return GroupState(
         rows=rows,

@@ -112,7 +112,7 @@ def trace(
     row = kernel.program.index_of(address)
     run = SteppedRun(kernel, arguments, grid, row=row, block=block)
     if not 0 <= wave < run.waves:
-        raise InputError(f"a work-group has {run.waves} waves, there is no wave {wave}")
+        raise InputError(f"a work-group has {run.waves} waves, and wave {wave} is not one of them")
     seen = 0
     for stopped, _ in run.stops(group):
         if stopped == wave:

@@ -209,7 +209,7 @@ def _carrying(operation: int, a: int, b: int, c: int, carry: int) -> tuple[int, 
     if operation == WIDE_U64 + 1:
         total = integer_operation(MULTIPLY_ADD_I64_I32, a, b, c)
         product = signed32(a) * signed32(b)
-        # The sign of the exact sum, of 65 bits: where the sum overflows, that of both addends.
+        # The sign of the exact sum, of 65 bits: where the sum overflows, the sign of both addends.
         same = (product < 0) == (c < 0)
         return total, c < 0 if same else total < 0
     return b - a - carry, b < a + carry

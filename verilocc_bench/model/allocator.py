@@ -47,13 +47,13 @@ from verilocc_bench.settings.language_model import (
 from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 
 ROUNDS = 4
-"""A slow answer of a server holds up no more than the end of so many rounds."""
+"""How many rounds a slow answer of a server can hold up at most."""
 
 KEPT_SEARCHES = 64
 """Of how many functions the priority search is kept; others begin anew when asked for more."""
 
 FAILURES_ALONE = 2
-"""After so many asks that failed alone, one after the other, the model counts as out of reach."""
+"""The model is out of reach after this number of asks in a row that failed alone."""
 
 
 def language_model_allocator(name: str, settings: LocalModelSettings) -> LanguageModelAllocator:

@@ -2,7 +2,7 @@
 
 Servers word one thing in many ways; this is where the wordings are kept. What
 is worth another try raises TransientFailure; a prompt that does not fit raises
-ContextExceeded; everything else that is no success raises RefusedRequest, an
+ContextExceeded; everything else that is not a success raises RefusedRequest, an
 InputError, since the same request would be refused again.
 """
 
@@ -106,7 +106,7 @@ def read_json(reply: HttpReply, clean: Callable[[str], str], now: Callable[[], f
 
 
 def complaint_of(body: bytes) -> str:
-    """The server's words in the body of an error; empty if the body is no error."""
+    """The server's words in the body of an error; empty if the body is not an error."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Language models behind OpenAI-compatible HTTP endpoints: vLLM, llama.cpp, Ollama, OpenAI, ….
 
 Every ask is one request, and `concurrency` of them run at once. Completions
-come in the order of the asks, not in that of the server's answers. A server is
+come in the order of the asks, not in the order of the server's answers. A server is
 asked for text alone: no constraints, no forced tokens, no log probabilities.
 """
 
@@ -83,7 +83,7 @@ def _listed_names(document: Any) -> list[str]:
             names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
             return [name for name in names if isinstance(name, str) and name]
         case _:
-            raise TransientFailure("the server's answer is no list of models")
+            raise TransientFailure("the server's answer is not a list of models")
 
 
 def server_seed(seed: int) -> int:

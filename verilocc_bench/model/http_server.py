@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 def check_address(address: str) -> str:
     """The address as it is asked, without a slash at its end.
 
-    Raises InputError if it is no http(s) address of a host, or holds what
+    Raises InputError if it is not an http(s) address of a host, or holds what
     must not stand in results: a user name, a password, a query.
     """
     parts = _split(address)

@@ -41,7 +41,7 @@ class _Branch:
     """Where a sample may leave another's path.
 
     The completions of `before` are replayed; the next one starts with the
-    tokens `forced`, and must say at least these. `log_probability` is that of
+    tokens `forced`, and must say at least these. `log_probability` counts
     all tokens up to here.
     """
 

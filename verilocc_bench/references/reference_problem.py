@@ -189,7 +189,7 @@ class KernelProblem:
         return Launch(self.kernel, tuple(arguments), (x, y, z), expectations, groups)
 
     def row_length(self, length: int, stride: str) -> int:
-        """The length in memory of rows of so many elements, which are `stride` apart.
+        """The length in memory of rows of `length` elements, which are `stride` apart.
 
         It is longer, and equals no other size or stride that is known: an answer that takes
         one for the other is wrong.

@@ -175,7 +175,7 @@ def _call_chart(section: ComparableRuns) -> Chart | None:
     }
     return Chart(
         "Success by verifier calls",
-        "Each curve is the share of samples (up) that are valid within so many verifier calls "
+        "Each curve is the share of samples (up) that are valid within a number of verifier calls "
         "(across); a curve that rises gains from being told what was wrong.",
         {
             "data": {"values": values},

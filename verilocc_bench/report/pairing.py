@@ -162,7 +162,7 @@ def _registers_words(best: str, other: str, pair: RunComparison) -> str:
             winner = best if pair.registers_ratio > 1 else other
             return f"{told}, so {winner} surely needs fewer"
         case _:
-            return f"{told}, which is no sure difference"
+            return f"{told}, which is not a sure difference"
 
 
 def _negated(interval: Interval) -> Interval:

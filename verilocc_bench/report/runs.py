@@ -122,7 +122,7 @@ def read_runs(folders: Sequence[Path]) -> tuple[ReportedRun, ...]:
 
 def _result_folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        expected = "is no folder" if folder.exists() else "does not exist"
+        expected = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(f"expected a folder with a {RESULTS}; this {expected}", source=folder)
     if (folder / RESULTS).exists():
         return [folder]

@@ -244,7 +244,7 @@ def _record_table(
 def _failure_table(section: ComparableRuns) -> Table:
     meaning = (
         "How many samples are not valid, by kind: invalid is a wrong answer; no_answer, "
-        "unparsable, timeout, crashed and beyond_analysis are no answer that could be judged. "
+        "unparsable, timeout, crashed and beyond_analysis are not answers that could be judged. "
         "All of these count against the allocator."
     )
     return _count_table(section, "Failures", meaning, "failures", "kind")
@@ -287,7 +287,7 @@ def _call_table(section: ComparableRuns) -> Table:
         if record
     )
     meaning = (
-        "The share of samples that are valid within so many verifier calls, mean over kernels."
+        "The share of samples that are valid within a number of verifier calls, mean over kernels."
     )
     return Table("Success by verifier calls", meaning, ("run", *map(str, shown)), rows)
 
@@ -300,7 +300,7 @@ def _time_table(section: ComparableRuns) -> Table:
     )
     meaning = (
         "Seconds: prepare is reading and analysing the functions; allocate and verify are summed "
-        "over samples, and so are those of a run that was resumed; measure is the quality of valid "
+        "over samples, also where a run was resumed; measure is the quality of valid "
         "answers; wall is from start to end, with several processes less than the sum."
     )
     return Table("Where the time went", meaning, ("run", *parts), rows)

@@ -11,5 +11,5 @@
 
 A field says everything about one setting: its name, its default, its flag on
 the command line, and whether results name it (see `flags.setting`).
-`evaluate.models.resolve` says which kind a `--model` value is.
+`evaluation.models.resolve` says which kind a `--model` value is.
 """

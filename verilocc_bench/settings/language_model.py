@@ -11,7 +11,7 @@ from verilocc_bench.settings.flags import at_least, setting, time_limit
 from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT, PROMPT_FORMATS
 
 WINDOW_REGISTERS = 16
-"""A prompt of `window` places at most so many new virtual registers, unless settings say more."""
+"""How many new virtual registers a prompt of `window` places at most, unless settings say more."""
 
 
 class SamplingStrategy(StrEnum):

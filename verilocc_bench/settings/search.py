@@ -35,7 +35,7 @@ OBJECTIVE_OF_CODE = Objective.MACHINE_CODE
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings(AllocatorSettings):
-    """The live ranges to work on: those of the text, or those of the machine."""
+    """The live ranges to work on: the text's or the machine's."""
 
     FLAG_GROUP: ClassVar[str] = "allocators that place registers"
 
@@ -70,14 +70,14 @@ class SearchSettings(PlacementSettings):
     effort: int = setting(
         1,
         "--effort",
-        "so many times the usual budget of steps (default: 1)",
+        "N times the usual budget of steps (default: 1)",
         metavar="N",
         read=at_least(int, 1, 1000),
     )
     compiled: int = setting(
         0,
         "--compiled",
-        "for the objective machine-code: compile so many answers with llc, and keep the one with "
+        "for the objective machine-code: compile N answers with llc, and keep the one with "
         "the best code; `best` takes none that at the same waves has a worse count than LLVM's "
         "own code (gfx90a and gfx942; needs llc of LLVM 22, and the dataset's raw code or machine "
         "IR; default: {})",

@@ -94,7 +94,7 @@ def read_launch_bounds(information: bytes) -> LaunchBounds:
     for code, value in _attributes(information):
         if code in {_MAX_THREADS, _REQUIRED_THREADS}:
             if len(value) != 12:
-                raise InputError(f"attribute {code:#x} of .nv.info is no block size")
+                raise InputError(f"attribute {code:#x} of .nv.info is not a block size")
             threads = math.prod(struct.unpack("<III", value))
             if not 1 <= threads <= _MAXIMUM_THREADS:
                 raise InputError(f"the kernel asks for a block of {threads} threads")

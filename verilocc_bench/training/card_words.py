@@ -10,7 +10,7 @@ TAGS = ("register-allocation", "compilers", "gpu", "code", "verilocc-bench")
 BASE = "begun with `{pretrained}`"
 
 LIMITS = (
-    "It is no compiler: it changes no instruction, splits and spills nothing, and where the "
+    "It is not a compiler: it changes no instruction, splits and spills nothing, and where the "
     "registers do not suffice it has no answer. Every answer is to be judged by the verifier "
     "before it is used. Results with different assistance are "
     "not to be compared with each other."
@@ -49,7 +49,7 @@ DISTANCES = (
 
 RESULTS = (
     "*valid* is the share of kernels whose first answer the verifier accepts (pass@1); the rest "
-    "is over these kernels alone. *registers*: vector registers over those of the compiler, "
+    "is over these kernels alone. *registers*: vector registers over the compiler's, "
     "geometric mean; *fewer*, *more*: kernels with fewer or more than the compiler; *above "
     "bound*: registers above the most that are live at once, mean; *bank conflicts*: reads that "
     "wait for a register bank, weighted by loops, summed."

@@ -46,7 +46,7 @@ def write_model(
     """Writes weights (safetensors), configuration and tokenizer.
 
     The configuration advises the prompt format, the width of windows and greedy
-    sampling. A user then needs none of `--prompt-format`, `--window-registers`
+    sampling. A user then does not need `--prompt-format`, `--window-registers`
     and `--sampling`.
     """
     merged = merge(network)

@@ -110,7 +110,7 @@ def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[
     last = get_last_checkpoint(str(output / "checkpoints"))
     trainer.train(resume_from_checkpoint=last)
     if not all(torch.isfinite(weights).all() for weights in trainer.model.parameters()):
-        message = "training: the weights are no numbers any more: try a smaller learning_rate"
+        message = "training: the weights are not numbers any more: try a smaller learning_rate"
         raise InputError(message, source=str(output))
     return {
         "seconds": round(time.perf_counter() - started, 1),

@@ -31,7 +31,7 @@ class CompletionTrainer(transformers.Trainer):  # type: ignore[misc]
         model: Any,
         inputs: dict[str, Any],
         return_outputs: bool = False,
-        num_items_in_batch: Any = None,  # noqa: ARG002  all batches count alike
+        num_items_in_batch: Any = None,  # noqa: ARG002  all batches count the same
     ) -> Any:
         """The mean loss of the learnt tokens of a batch."""
         kept, labels = inputs["kept"], inputs["labels"]

@@ -4,10 +4,10 @@ The explainer is slower than the fast check, which calls it only for wrong
 answers. For each pair of registers that collide it describes the first point at
 which they do: the operand that destroys, the lane that it writes, the lane that
 it destroys, where that lane got its value, and where each lane is next read
-(verify.value_tracker).
+(verification.value_tracker).
 
 Cost: linear in the answer; a sweep over every unit whose lanes share a point
-(verify.collisions); 20 microseconds for each finding that is described, and 2
+(verification.collisions); 20 microseconds for each finding that is described, and 2
 for one that is only counted. If the walks to definitions and readers lead
 through thousands of blocks, fewer findings are described than were asked for.
 """
@@ -197,7 +197,7 @@ class Explainer:
             if not (match := _VIRTUAL.fullmatch(key)) or int(match[1]) >= count:
                 yield Finding(
                     FindingKind.UNKNOWN_VIRTUAL_REGISTER,
-                    f"{key[:40]} is no virtual register of the function, which has {count} of them",
+                    f"{key[:40]} is not a virtual register: the function has {count} of them",
                     registers=(key[:40],),
                 )
 

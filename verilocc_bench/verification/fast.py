@@ -2,8 +2,8 @@
 
 Two lanes collide where one is *defined* while the other is live in the same
 unit (see analysis.liveness). An answer is judged as a whole, in a few
-operations on arrays that are laid out once for a problem (verify.bulk).
-Findings are computed only for wrong answers (verify.explain).
+operations on arrays that are laid out once for a problem (verification.bulk).
+Findings are computed only for wrong answers (verification.explain).
 
 Cost of a valid answer: n log n in the number of live ranges, which is about the
 number of instructions. An instruction of a real kernel takes 0.1 microseconds,

@@ -251,7 +251,7 @@ class _ValueWalk:
                 told = [(finding.kind, finding.message) for finding in verdict.findings]
                 for kind, why in [*told, *((kind, kind.value) for kind in verdict.untold)]:
                     if kind not in OF_VALUES:
-                        note = f"not run, for it is no matter of values: {why}"
+                        note = f"not run, because it judges values alone: {why}"
                         return Word(VALUE_WALK, note=note)
         try:
             walk = value_walk_of(problem, answer)

@@ -195,7 +195,7 @@ def _read_answer(
     findings = [
         Finding(
             FindingKind.UNKNOWN_VIRTUAL_REGISTER,
-            f"{key[:40]} is no virtual register of the function, which has {len(keys)} of them",
+            f"{key[:40]} is not a virtual register: the function has {len(keys)} of them",
             registers=(key[:40],),
         )
         for key in answer

@@ -44,7 +44,7 @@ FIXED = (
 
 
 def graph_arrays(problem: AllocationProblem, vocabulary: OpcodeVocabulary) -> Arrays:
-    """All fields of a ProblemGraph except those of the label."""
+    """All fields of a ProblemGraph except the label's."""
     files = problem.function.files
     return {
         "id": problem.id,

@@ -275,7 +275,7 @@ REFUSALS = {
     ),
     "number": (
         "    KILL", "", IR.format('"amdgpu-num-vgpr"="many"'), 8,
-        "function 'f' has an attribute that is no number: expected a number, not 'many'",
+        "function 'f' has an attribute that is not a number: expected a number, not 'many'",
     ),
 }  # fmt: skip
 

@@ -139,3 +139,15 @@ def test_where_different_versions_meet_a_version_begins() -> None:
             assert mask.merges[b] or len(versions) == 1
             met += len(versions) > 1
     assert met > 20
+
+
+def test_a_partial_mask_that_is_saved_over_a_full_one_is_not_full() -> None:
+    forms = (
+        "S_MOV_B64 =sgpr0_sgpr1 -1",
+        "S_AND_B64 =exec exec vcc",
+        "S_AND_SAVEEXEC_B64 =sgpr0_sgpr1 vcc",
+        "S_MOV_B64 =exec sgpr0_sgpr1",
+        "S_ENDPGM",
+    )
+    code = [instruction(4 * n, form, random.Random(0)) for n, form in enumerate(forms)]
+    assert analyse_mask(find_blocks(code)).partial == ((False, False, True, True, True),)

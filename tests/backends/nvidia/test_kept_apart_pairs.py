@@ -277,7 +277,7 @@ def test_the_stricter_problem_keeps_these_pairs_apart_and_no_others() -> None:
         }
         assert collisions(strict) == expected, (seed, function)
         added += len(expected) - len(collisions(plain))
-        shared += ranges.lane_points
+        shared += sum(points.bit_count() for points in ranges.in_use.values())
         assert not {frozenset(pair) for pair in ranges.apart} & collisions(plain)
         for lane, points in ranges.in_use.items():
             others = {other for pair in pairs if lane in pair for other in pair - {lane}}

@@ -184,7 +184,7 @@ def test_a_list_that_is_longer_says_so_and_ends_the_window_there() -> None:
     [
         (["v0"], "not free"),
         (["v1", "v3", "v1"], "not free"),
-        (["s0"], "no block of v"),
+        (["s0"], "not a block of v"),
         (["k"], "names no register"),
         (["v1", "N3"], "N3 instead of v3 in the list v1"),
         (["v1", "s3"], "s3 instead of v3 in the list v1"),

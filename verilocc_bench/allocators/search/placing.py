@@ -22,7 +22,7 @@ PATIENCE = 3
 """The usual factor on the budget for one register less than the best placement."""
 
 NEAR_BOUND = 4
-"""So many numbers of registers are tried one by one, from the bound up.
+"""How many numbers of registers are tried one by one, from the bound up.
 
 Most answers are there. Where none is, the answer may be a hundred registers away.
 """

@@ -82,7 +82,7 @@ def from_json(document: Any, problem: AllocationProblem) -> LowerBound:
     order = list(BoundKind)
     strongest = max((r.kind for r in refutations), key=order.index, default=BoundKind.PRESSURE)
     if kind is not strongest:
-        raise reader.error(f"its kind is {kind}, that of its refutations {strongest}")
+        raise reader.error(f"its kind is {kind}, but its refutations have the kind {strongest}")
     return LowerBound(group, reader.count(document, "value"), kind, tuple(refutations))
 
 

@@ -146,7 +146,7 @@ def _commands(kernel: MachineKernel, sides: dict[str, _Side]) -> str:
     target = f"-mtriple=amdgcn-amd-amdhsa -mcpu={kernel.problem.target.name}"
     lines = [
         "#!/bin/sh",
-        f"# The kernel is {name}; llc is that of LLVM {llc_version()}.",
+        f"# The kernel is {name}; llc belongs to LLVM {llc_version()}.",
         "# lld makes kernel.hsaco, which hipModuleLoad takes; nothing here runs it.",
         "set -e",
     ]

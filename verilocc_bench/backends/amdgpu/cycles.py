@@ -78,7 +78,7 @@ def find_analyzer() -> Analyzer:
     if named:
         version = _version_of(named)
         if version.partition(".")[0] != str(LLVM_RELEASE):
-            found = f"is of LLVM {version}" if version else "is no llvm-mca that can be run"
+            found = f"is of LLVM {version}" if version else "is not an llvm-mca that can be run"
             raise InputError(
                 f"{_VARIABLE} names {named!r}, which {found}; expected LLVM {LLVM_RELEASE}"
             )

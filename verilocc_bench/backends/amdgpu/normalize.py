@@ -116,7 +116,7 @@ class _MirNormalizer:
             budget = budget_from_attributes(target.name, attributes, max_threads)
         except ValueError as error:
             raise InputError(
-                f"function {machine.name!r} has an attribute that is no number: {error}",
+                f"function {machine.name!r} has an attribute that is not a number: {error}",
                 source=source,
                 line=machine.line,
             ) from None

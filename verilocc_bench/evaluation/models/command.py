@@ -277,7 +277,7 @@ def _read_answer(line: bytes, identifier: str) -> Response:
         raise InputError("expected an answer, not a blank line")
     document = parse_json(text, "answer")
     if b"\\u" in line and not _can_be_written(document):
-        raise InputError("half a surrogate pair is no character")
+        raise InputError("half a surrogate pair is not a character")
     if isinstance(document, dict) and "failure" in document:
         _check_id(document.get("id"), identifier)
         return _read_failure(document)

@@ -110,7 +110,7 @@ def _wrapped(name: str, found: Any, revision: str, settings: AllocatorSettings) 
         return ForeignAllocator(
             name, lambda request: found(request.problem, request.seed), revision, settings
         )
-    raise InputError(f"{name} is no allocator: expected allocate(request) or a function")
+    raise InputError(f"{name} is not an allocator: expected allocate(request) or a function")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 PLUG_IN_GROUP = "verilocc_bench.allocators"
 
 OWN = {**BUILT_IN, **BESIDE}
-"""The allocators of this package that are no language model, by name."""
+"""The allocators of this package that are not language models, by name."""
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 

@@ -33,10 +33,10 @@ READ_AT_ONCE = 512
 class Draft:
     """A window with the words that the rule says after those that are `known` to be the network's.
 
-    `mark` is where its reading stood. `places` are those of the words that are the network's to
-    say, among all `tokens`; `said` are these words. `chances` has a number for each where they are
+    `mark` is where its reading stood. `places` says where the network's own words
+    stand among all `tokens`; `said` are these words. `chances` has a number for each where they are
     drawn. `error` says how the last of them contradicts the notes. `own` are the network's words,
-    up to the first that is another than what is said; `agreed` if there is none.
+    up to the first that differs from what is said; `agreed` if all are equal.
     """
 
     mark: Mark

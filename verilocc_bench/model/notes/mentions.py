@@ -250,7 +250,7 @@ class TextToRead:
     def mentions_of(self, index: int, deeds: list[Deed]) -> list[Mention]:
         """An instruction's mentions in the order of reading.
 
-        `deeds` are to be done before the next mention; afterwards, what none of these takes.
+        `deeds` are done before the next mention; afterwards it holds the deeds that are left.
         """
         instruction = self.instructions[index]
         defined = _registers(o.location for o in instruction.definitions)

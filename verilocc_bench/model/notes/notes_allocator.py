@@ -2,11 +2,10 @@
 
 The windows of many functions are answered side by side, some of each function a round
 (model.notes.attempt). *Free*: a word that contradicts the notes, or cannot stand where it stands,
-ends the attempt. *Checked*: the window is asked again, with other names, some times; where there
-is no place for a name, the text is read again, and that name first. *Guided*: so is the next
-attempt. The first sample
-takes the likeliest words, or all do with greedy sampling; further ones differ by the names,
-which are drawn anew for each, and by a temperature where one is asked for.
+ends the attempt. *Checked*: the window is asked again, with other names, some times; where a name
+finds no place, the text is read again, and that name first. *Guided*: so is the next attempt. The
+first sample takes the likeliest words, or all do with greedy sampling; further ones differ by the
+names, which are drawn anew for each, and by a temperature where one is asked for.
 """
 
 from __future__ import annotations

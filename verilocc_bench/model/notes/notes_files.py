@@ -1,7 +1,7 @@
 """A network that keeps notes as a folder: config.json and model.safetensors.
 
-Nothing in the folder is code. The words are those of the format's version, which
-config.json names; a folder of another version is refused.
+Nothing in the folder is code. config.json names the format's version, which decides the
+words; a folder of another version is refused.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ class NotesLedger:
     of the others, by their numbers. `live` are the lines that are not crossed out, `given` all.
     `now` is the place in the text that is read; `highest` the end of what anybody has had, by file.
     `since` has the place from which somebody has a register that is not lent, by (file, number,
-    virtual register). `stays` are those that have ended, by file, and `kept` those of earlier
-    readings, the one that ends last first.
+    virtual register). `stays` are the stays that have ended, by file, and `kept` the stays of
+    earlier readings, the one that ends last first.
     """
 
     free: dict[str, int]

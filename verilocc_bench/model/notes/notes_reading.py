@@ -35,9 +35,9 @@ class Pass:
 def passes_of(function: Function, first: Collection[int] = ()) -> Iterator[Pass]:
     """The passes over a function whose blocks are in the order of reading.
 
-    Those of `first`, and with single ones those that live throughout their lives, are read before
-    all others, in passes of their own. Raises InputError for a class that the words have no way
-    to speak of.
+    The registers of `first` are read before all others, in passes of their own. With a single
+    register come the single ones that live around it (`_with_those_around`). Raises InputError
+    for a class that the words cannot name.
     """
     parts = tuple(read_backwards(function))
     kinds = function.virtual_registers
@@ -57,7 +57,7 @@ def passes_of(function: Function, first: Collection[int] = ()) -> Iterator[Pass]
 def _with_those_around(
     parts: Iterable[TextPart], kinds: Sequence[RegisterClass], first: Collection[int]
 ) -> set[int]:
-    """Virtual registers; with single ones those that live throughout and might have their place."""
+    """The registers, and for each single one those that live around it and may have its place."""
     found = set(first)
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}

@@ -110,8 +110,8 @@ class NotesWindow:
     """A stretch of the text in which virtual registers get registers.
 
     After the conversation `answered` items are done; it may end before the last where a list does
-    not show enough, or has run dry: a new window shows the lists again. `sizes` are those of the
-    lists that it has.
+    not show enough, or has run dry: a new window shows the lists again. `sizes` are the sizes
+    of its lists.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ class NotesWindow:
             return False
         taken = self._place_of(word)
         if taken.file != file:
-            raise WrongWord(f"{word} is no block of {file}")
+            raise WrongWord(f"{word} is not a block of {file}")
         self.ledger.now = mention.place
         self.ledger.take(register, kind, taken, mention.begins)
         if word in blocks:

@@ -25,12 +25,12 @@ _REGISTER = re.compile(r"[A-Za-z_][\w.\[\]:]{0,39}", re.ASCII)
 
 
 class UnparsableReason(StrEnum):
-    """Why a completion is no answer, or no part of one.
+    """Why a completion is not an answer, or not a part of one.
 
     Of JSON: `not_json`, `trailing_text` (an object, and more after it),
     `not_an_object`, `duplicate_key`, `not_a_virtual_register` (a key),
     `not_asked` (a key that this prompt does not ask for), `not_a_name` (a
-    value that is no string), `not_a_register` (a name that no register has),
+    value that is not a string), `not_a_register` (a name that no register has),
     `empty`, `truncated` (the completion ended at its limit).
     """
 
@@ -83,7 +83,7 @@ def read_object(completion: Completion) -> dict[str, str] | Unparsable:
     for key, value in document.items():
         if not _KEY.fullmatch(key):
             reason = UnparsableReason.NOT_A_VIRTUAL_REGISTER
-            return Unparsable(reason, f"{key[:SHOWN]!r} is no name of a virtual register")
+            return Unparsable(reason, f"{key[:SHOWN]!r} is not the name of a virtual register")
         if (wrong := _wrong_name(key, value)) is not None:
             return wrong
     return document
@@ -106,7 +106,7 @@ def _nothing(completion: Completion) -> Unparsable:
 
 
 def _no_register(word: str) -> Unparsable:
-    message = f"{word[:SHOWN]!r} is no name of a register"
+    message = f"{word[:SHOWN]!r} is not the name of a register"
     return Unparsable(UnparsableReason.NOT_A_REGISTER, message)
 
 

@@ -7,14 +7,8 @@ from pathlib import Path
 
 from verilocc_bench.files import files_hash
 
-BESIDES = (
-    "allocators/ejection.py",
-    "allocators/register_state.py",
-    "analysis/bank_conflicts.py",
-    "analysis/interference.py",
-    "analysis/pressure.py",
-)
-"""What decides what a prompt says and stands elsewhere: what is legal, features, the order."""
+BESIDES = ("allocators/register_state.py", "analysis/liveness.py", "analysis/placement.py")
+"""What decides which registers are legal, which windows show and constrained decoding allows."""
 
 
 @cache

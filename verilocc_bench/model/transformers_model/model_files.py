@@ -48,7 +48,7 @@ def find_model_folder(name: str, revision: str | None, with_code: bool) -> tuple
 def check_model_folder(name: str, revision: str | None) -> Path | None:
     """The folder of a model that is here; None for an id on the Hub.
 
-    Raises InputError if files are missing, and for a path that is no folder.
+    Raises InputError if files are missing, and for a path that is not a folder.
     """
     folder = shipped_folder(name) or Path(name).expanduser()
     if folder.is_dir():

@@ -36,8 +36,8 @@ class Network:
     def cache_of_prefix(self, tokens: tuple[int, ...]) -> Any:
         """A copy of a cache that has seen these tokens, in one row; None if it cannot be made.
 
-        That of the last prefix is kept, to be used again by prompts with one
-        beginning. Windows of attention count places and not positions, so
+        The cache of the last prefix is kept, for the next prompts that begin
+        with it. Windows of attention count places and not positions, so
         that their caches cannot have padding behind a prefix.
         """
         if self._prefix is None or self._prefix[0] != tokens:

@@ -14,8 +14,8 @@ from verilocc_bench.model.transformers_model.utterance import Utterance
 def say_next(utterances: Sequence[Utterance], scores: torch.Tensor) -> None:
     """Every utterance says its next token, by its row of scores (rows, vocabulary).
 
-    Its log-probability, and those of the alternatives, are of the softmax
-    over what may be said, before temperature and top-p.
+    Its log-probability and the alternatives' come from the softmax over what
+    may be said, before temperature and top-p.
     """
     logs = _legal_log_probabilities(utterances, scores)
     tokens = _picked(utterances, logs)
@@ -51,7 +51,7 @@ def _picked(utterances: Sequence[Utterance], logs: torch.Tensor) -> torch.Tensor
 
 
 def _likeliest(logs: torch.Tensor) -> torch.Tensor:
-    """The likeliest token of each row; of equals that of the lowest number."""
+    """The likeliest token of each row; of equals the one with the lowest number."""
     size = logs.shape[1]
     numbers = torch.arange(size, device=logs.device).expand_as(logs)
     best = logs == logs.max(dim=1, keepdim=True).values

@@ -59,10 +59,9 @@ class TokenCodec:
         return self._prompt(messages) or [self._first_token()]
 
     def stem(self, messages: Sequence[Message], prompt: Sequence[int]) -> int:
-        """How many tokens of a prompt are those of all messages but the last.
+        """How many tokens of a prompt belong to all messages but the last.
 
-        Of messages and nothing else, so that whoever is in a batch with them
-        makes no difference.
+        It depends on the messages alone, not on what is in a batch with them.
         """
         if not messages:
             return 0

@@ -18,8 +18,8 @@ from verilocc_bench.model.transformers_model.token_codec import TextStream, Toke
 class Utterance:
     """What has been said to one ask, and what may come next.
 
-    `pending` are tokens that the network has not seen yet, the first `stem` of
-    the prompt those of the messages before the last. `context` is how
+    `pending` are tokens that the network has not seen yet, of which the first `stem`
+    belong to the messages before the last. `context` is how
     many tokens it can see. Each has a random generator of its own, so that
     what is drawn does not depend on who is in the batch.
     """

@@ -189,7 +189,7 @@ class NotesRun:
                 group["lr"] = recipe.rate(step)
             losses, right, targets = lesson_losses(self.network, batch)
             if not torch.isfinite(losses).all():
-                message = "training: the losses are no numbers any more: try a smaller rate"
+                message = "training: the losses are not numbers any more: try a smaller rate"
                 raise InputError(message, source=str(self.output))
             self.optimizer.zero_grad(set_to_none=True)
             losses.mean().backward()

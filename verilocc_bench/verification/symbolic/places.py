@@ -126,7 +126,7 @@ def _units(place: Place, width: int) -> Iterator[Place]:
 def _unknown(key: str, count: int) -> Finding:
     return Finding(
         FindingKind.UNKNOWN_VIRTUAL_REGISTER,
-        f"{key[:40]} is no virtual register of the function, which has {count} of them",
+        f"{key[:40]} is not a virtual register: the function has {count} of them",
         registers=(key[:40],),
     )
 
