@@ -39,7 +39,8 @@ from verilocc_bench.dataset.parquet import iterate_parquet
 from verilocc_bench.errors import InputError, RejectedKernel
 
 Kernel = dict[str, Any]
-ARCHITECTURE = "sm_80"
+PTX_ARCHITECTURE = "sm_80"
+"""The architecture of the PTX; ptxas assembles it for later ones, too."""
 GROUP = 16
 """The number of points in a module."""
 
@@ -53,13 +54,19 @@ _USUAL = frozenset(_HEAD.splitlines())
 
 
 def compile_sweeps(
-    names: Sequence[str], journal: Path, limit: int | None, cubins: Path | None
+    names: Sequence[str],
+    architecture: str,
+    journal: Path,
+    limit: int | None,
+    cubins: Path | None,
 ) -> None:
     """Compiles the points of sweeps that the journal lacks, and adds what they show.
 
     With `cubins` the cubins are kept in that folder, for `read_folders`.
     """
-    points = {_identifier(p): p for name in names for p in sweep_named(name).points([ARCHITECTURE])}
+    points = {
+        _identifier(p): p for name in names for p in sweep_named(name).points([PTX_ARCHITECTURE])
+    }
     with tempfile.TemporaryDirectory() as cache:
         for group in _missing([*points][:limit], journal):
             texts: dict[str, str] = {}
@@ -68,15 +75,15 @@ def compile_sweeps(
                     texts[name] = compile_to_ptx(points[name], Path(cache)).ptx
                 except RejectedKernel as rejection:
                     _append(journal, [{"id": name, "rejected": str(rejection)}])
-            _append(journal, _compiled(texts, cubins))
+            _append(journal, _compiled(texts, architecture, cubins))
 
 
-def compile_generated(count: int, journal: Path, cubins: Path | None) -> None:
+def compile_generated(count: int, architecture: str, journal: Path, cubins: Path | None) -> None:
     """Compiles the first random kernels (generated_ptx), and adds what they show."""
     seeds = {f"generated_{seed}": seed for seed in range(count)}
     for group in _missing([*seeds], journal):
         texts = {name: generated_kernel(seeds[name]) for name in group}
-        _append(journal, _compiled(texts, cubins))
+        _append(journal, _compiled(texts, architecture, cubins))
 
 
 def _missing(names: Sequence[str], journal: Path) -> Iterator[Sequence[str]]:
@@ -89,9 +96,9 @@ def _missing(names: Sequence[str], journal: Path) -> Iterator[Sequence[str]]:
             bar.update(len(wanted[start : start + GROUP]))
 
 
-def _compiled(texts: Mapping[str, str], kept: Path | None) -> Iterator[Kernel]:
+def _compiled(texts: Mapping[str, str], architecture: str, kept: Path | None) -> Iterator[Kernel]:
     lost = set(texts)
-    for cubin in _cubins_of(texts):
+    for cubin in _cubins_of(texts, architecture):
         if kept is not None:
             kept.mkdir(parents=True, exist_ok=True)
             (kept / f"{hashlib.sha256(cubin).hexdigest()[:16]}.cubin").write_bytes(cubin)
@@ -102,16 +109,16 @@ def _compiled(texts: Mapping[str, str], kept: Path | None) -> Iterator[Kernel]:
         yield {"id": name, "rejected": "ptxas-failed"}
 
 
-def _cubins_of(texts: Mapping[str, str]) -> Iterator[bytes]:
+def _cubins_of(texts: Mapping[str, str], architecture: str) -> Iterator[bytes]:
     """One cubin of all kernels; if that is refused, one for each that is not."""
     if not texts:
         return
     try:
-        yield assemble(module_of(texts))
+        yield assemble(module_of(texts), architecture=architecture)
     except RejectedKernel:
         if len(texts) > 1:
             for name, text in texts.items():
-                yield from _cubins_of({name: text})
+                yield from _cubins_of({name: text}, architecture)
 
 
 def module_of(texts: Mapping[str, str]) -> str:
@@ -133,26 +140,26 @@ def _identifier(point: SweepPoint) -> str:
     return point.key.replace("-", "_")
 
 
-def read_folders(folders: Sequence[Path], journal: Path) -> None:
+def read_folders(folders: Sequence[Path], architecture: str, journal: Path) -> None:
     """Adds what the cubins of datasets, or of folders of cubins, show that the journal lacks.
 
     Kernels of cubins of several have their own names, others those of the rows or files.
     """
     known = {kernel["id"] for kernel in read_journal(journal)}
     for folder in folders:
-        for name, cubin in tqdm(_cubins(folder), unit="cubin", disable=None):
+        for name, cubin in tqdm(_cubins(folder, architecture), unit="cubin", disable=None):
             names = [kernel.name for kernel in read_cubin(cubin, name).kernels]
             if known.isdisjoint(names if len(names) > 1 else [name]):
                 shown = _shown_by(cubin, name)
                 _append(journal, ({"id": n if len(names) > 1 else name} | s for n, s in shown))
 
 
-def _cubins(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _cubins(folder: Path, architecture: str) -> Iterator[tuple[str, bytes]]:
     """Name and code of the cubins of a dataset, or of a folder of cubins."""
-    raw = sorted(folder.glob(f"raw/*/{ARCHITECTURE}/*/*.parquet"))
+    raw = sorted(folder.glob(f"raw/*/{architecture}/*/*.parquet"))
     cubins = sorted(folder.glob("*.cubin"))
     if not raw and not cubins:
-        expected = f"a dataset with machine code of {ARCHITECTURE}, or files *.cubin"
+        expected = f"a dataset with machine code of {architecture}, or files *.cubin"
         raise InputError(f"expected {expected}", source=folder)
     for path in raw:
         for row in iterate_parquet(path, RawRow):

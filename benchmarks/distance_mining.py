@@ -93,7 +93,7 @@ def table_to_json(table: DistanceTable) -> dict[str, Any]:
 
 def _own_pairs(function: SassFunction) -> Iterator[tuple[PairKind, RecentPair]]:
     """The pairs of accesses to one register by the function's own registers, below HORIZON."""
-    timed = [timed_accesses(instruction) for instruction in function.instructions]
+    timed = [timed_accesses(each, function.architecture) for each in function.instructions]
     values = used_values(function)
     accessed = [_registers((*each.reads, *each.writes)) for each in timed]
     overwritten = [_registers(each.overwrites) for each in timed]

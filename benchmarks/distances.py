@@ -6,12 +6,12 @@ python -m benchmarks.distances read FOLDER... --measured FILE
 python -m benchmarks.distances mine --measured FILE [-o TABLE]
 python -m benchmarks.distances report --measured FILE [--held-out FILE]
 
-`compile` compiles the sm_80 points of sweeps to cubins, and keeps what each kernel shows
+`compile` compiles the NVIDIA points of sweeps to cubins, and keeps what each kernel shows
 in the journal FILE; `generate` does so with random PTX, and `read` with cubins that are
 there. All go on where they were interrupted. `mine` writes the table of all kernels of a
-journal (verilocc_bench/backends/nvidia/distances.json). `report` prints how the distances
-fall with the corpus, and how many of the compiler's own pairs a table refuses that was
-mined from other kernels.
+journal (verilocc_bench/backends/nvidia/distances_ARCHITECTURE.json). `report` prints how
+the distances fall with the corpus, and how many of the compiler's own pairs a table
+refuses that was mined from other kernels.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from benchmarks.distance_corpus import (
     read_folders,
 )
 from benchmarks.distance_mining import Evidence, mine, refused, table_to_json
+from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 from verilocc_bench.backends.nvidia.distance_table import (
-    TABLE_FILE,
     DistanceTable,
     PairKind,
 )
@@ -44,7 +44,7 @@ from verilocc_bench.backends.nvidia.tools import tool_version
 from verilocc_bench.cli.argument_types import positive
 from verilocc_bench.files import write_output
 
-TABLE = Path("verilocc_bench/backends/nvidia") / TABLE_FILE
+TABLES = Path("verilocc_bench/backends/nvidia")
 SIZES = (25, 50, 100, 200, 400, 800, 1600)
 PARTS = (
     ("even", "odd"),
@@ -66,23 +66,28 @@ def main(arguments: list[str] | None = None) -> int:
     compiling = commands.add_parser("compile")
     compiling.add_argument("sweeps", nargs="+", metavar="SWEEP")
     compiling.add_argument("--limit", type=int, help="only the first points")
-    compiling.set_defaults(action=lambda o: compile_sweeps(o.sweeps, o.measured, o.limit, o.cubins))
+    compiling.set_defaults(
+        action=lambda o: compile_sweeps(o.sweeps, o.architecture, o.measured, o.limit, o.cubins)
+    )
     generating = commands.add_parser("generate")
     generating.add_argument("count", type=positive, metavar="COUNT")
-    generating.set_defaults(action=lambda o: compile_generated(o.count, o.measured, o.cubins))
+    generating.set_defaults(
+        action=lambda o: compile_generated(o.count, o.architecture, o.measured, o.cubins)
+    )
     for each in (compiling, generating):
         each.add_argument("--cubins", type=Path, help="keep the cubins in this folder")
     reading = commands.add_parser("read")
     reading.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    reading.set_defaults(action=lambda o: read_folders(o.folders, o.measured))
+    reading.set_defaults(action=lambda o: read_folders(o.folders, o.architecture, o.measured))
     mining = commands.add_parser("mine")
-    mining.add_argument("-o", "--output", type=Path, default=TABLE)
+    mining.add_argument("-o", "--output", type=Path, help="default: the package's own table")
     mining.set_defaults(action=_mine)
     report = commands.add_parser("report")
     report.add_argument("--held-out", type=Path, help="a journal that is only checked")
     report.set_defaults(action=_report)
     for each in (compiling, generating, reading, mining, report):
         each.add_argument("--measured", type=Path, required=True, help="the journal")
+        each.add_argument("--architecture", default="sm_80", choices=[*ARCHITECTURES])
     return run_command(parser, arguments)
 
 
@@ -92,7 +97,8 @@ def _mine(options: argparse.Namespace) -> None:
     lines = [json.dumps(cell) for cell in table_to_json(table)["cells"]]
     document = table_to_json(table) | {"cells": []}
     text = json.dumps(document, indent=1)
-    write_output(options.output, text.replace('"cells": []', f'"cells": [{_joined(lines)}]') + "\n")
+    output = options.output or TABLES / ARCHITECTURES[options.architecture].distances
+    write_output(output, text.replace('"cells": []', f'"cells": [{_joined(lines)}]') + "\n")
 
 
 def _joined(lines: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ def _measure(options: argparse.Namespace) -> list[Record]:
 
 
 def _distances() -> dict[tuple[str, str, str, str], int]:
-    cells = distance_table().cells.items()
+    cells = distance_table("sm_80").cells.items()
     return {(kind.hazard.value, *kind[1:]): cell.cycles for kind, cell in cells}
 
 

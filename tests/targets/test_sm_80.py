@@ -9,8 +9,8 @@ import pytest
 from verilocc_bench.analysis import parse_register_name
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.targets import get_target
+from verilocc_bench.targets.nvidia import RESERVED
 from verilocc_bench.targets.nvidia_budget import nameable_registers
-from verilocc_bench.targets.sm_80 import RESERVED
 
 TARGET = get_target("sm_80")
 

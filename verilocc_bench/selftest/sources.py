@@ -22,7 +22,7 @@ from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
 from verilocc_bench.selftest.random_edits import random_edits
-from verilocc_bench.targets import TARGETS
+from verilocc_bench.targets import PUBLISHED
 
 _T = TypeVar("_T")
 
@@ -108,10 +108,10 @@ class CaseSource:
         others have instructions that destroy registers.
         """
         generator = self.generator
-        round_of_targets = number // len(TARGETS)
+        round_of_targets = number // len(PUBLISHED)
         function = random_function(
             generator.randrange(1 << 40),
-            target=list(TARGETS)[number % len(TARGETS)],
+            target=PUBLISHED[number % len(PUBLISHED)],
             varied=round_of_targets % 2 == 1,
             calls=round_of_targets // 2 % 2 == 1,
         )

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.targets.sm_80 import (
+from verilocc_bench.targets.nvidia import (
     COMPILER_REGISTERS,
     PARTITIONS,
     REGISTERS_PER_PARTITION,

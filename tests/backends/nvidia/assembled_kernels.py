@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import tempfile
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -136,15 +133,7 @@ def require_tools() -> None:
 def assembled(ptx: str, arch: str = "sm_80") -> bytes:
     """The cubin of a kernel above."""
     require_tools()
-    if arch == "sm_80":
-        return assemble(ptx)
-    with tempfile.TemporaryDirectory() as name:
-        source, cubin = Path(name, "kernel.ptx"), Path(name, "kernel.cubin")
-        source.write_text(ptx)
-        subprocess.run(
-            [find_tool("ptxas"), f"--gpu-name={arch}", source, "--output-file", cubin], check=True
-        )
-        return cubin.read_bytes()
+    return assemble(ptx, architecture=arch)
 
 
 @cache

@@ -16,9 +16,9 @@ from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.ir import print_function
 
 
-def assemble(text: str) -> SassFunction:
+def assemble(text: str, architecture: str = "sm_80") -> SassFunction:
     """A function of these lines: `label:`, or an instruction with its guard."""
-    lines = ["\t.target\tsm_80", '\t.section\t.text.f,"ax",@progbits']
+    lines = [f"\t.target\t{architecture}", '\t.section\t.text.f,"ax",@progbits']
     lines += ['\t.sectioninfo\t@"SHI_REGISTERS=32"', ".size f,(.L_x_99 - f)", "f:"]
     address = 0
     for line in text.strip().splitlines():

@@ -21,16 +21,25 @@ from verilocc_bench.backends.nvidia.tools import find_tool
 from verilocc_bench.backends.nvidia.webs import GUARD
 from verilocc_bench.errors import RejectedKernel
 
-WORDS = [
-    int(line, 16)
-    for line in (Path(__file__).parent / "encoding_words.txt").read_text().splitlines()
-]
-"""One word for each form of the table, as ptxas writes it or one bit away from it."""
+WORDS = {
+    architecture: [
+        int(line, 16)
+        for line in Path(__file__)
+        .with_name(f"encoding_words_{architecture}.txt")
+        .read_text()
+        .split()
+    ]
+    for architecture in ("sm_80", "sm_90")
+}
+"""What each architecture adds: one word for each form of the table.
+
+ptxas writes it so, or with other bits in one field.
+"""
 
 _LINE = re.compile(r"\s*/\*([0-9a-f]+)\*/ +([^;]*);")
 _TARGET = re.compile(r"((?:BRA|BRX|BSSY|CALL[.\w]*|RET[.\w]*)\b.*?)-?0x[0-9a-f]+$")
 _HEAD = """\
-\t.target\tsm_80
+\t.target\t{}
 \t.section\t.text.k,"ax",@progbits
 \t.sectioninfo\t@"SHI_REGISTERS=255"
 \t.size k,(.L_end - k)
@@ -42,11 +51,16 @@ _CONTROL = 0x7F2 << 105
 _CONTROL_BITS = 0x1FFFFF << 105
 
 
-def texts(words: Sequence[int], folder: Path) -> list[str]:
+def texts(words: Sequence[int], folder: Path, architecture: str) -> list[str]:
     require_tools()
     (folder / "code.bin").write_bytes(b"".join(word.to_bytes(16, "little") for word in words))
     done = subprocess.run(
-        [find_tool("nvdisasm"), "--binary", "SM80", folder / "code.bin"],
+        [
+            find_tool("nvdisasm"),
+            "--binary",
+            architecture.replace("_", "").upper(),
+            folder / "code.bin",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -57,9 +71,11 @@ def texts(words: Sequence[int], folder: Path) -> list[str]:
     return found
 
 
-def parsed(words: Sequence[int], folder: Path) -> SassFunction:
-    lines = [_HEAD]
-    for index, (word, text) in enumerate(zip(words, texts(words, folder), strict=True)):
+def parsed(words: Sequence[int], folder: Path, architecture: str) -> SassFunction:
+    lines = [_HEAD.format(architecture)]
+    for index, (word, text) in enumerate(
+        zip(words, texts(words, folder, architecture), strict=True)
+    ):
         printed = _TARGET.sub(r"\1`(.L_x)", text)
         low, high = word & (1 << 64) - 1, word >> 64
         lines.append(f"        /*{16 * index:04x}*/ {printed} ; /* {low:#018x} */\n")
@@ -67,9 +83,11 @@ def parsed(words: Sequence[int], folder: Path) -> SassFunction:
     return parse_sass("".join(lines) + ".L_end:\n")[0]
 
 
-@pytest.fixture(scope="module", name="function")
-def _function(tmp_path_factory: pytest.TempPathFactory) -> SassFunction:
-    return parsed(WORDS, tmp_path_factory.mktemp("words"))
+@pytest.fixture(scope="module", name="function", params=[*WORDS])
+def _function(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> SassFunction:
+    return parsed(WORDS[request.param], tmp_path_factory.mktemp("words"), request.param)
 
 
 def changes(instruction: SassInstruction) -> Iterator[tuple[int, dict[int, int]]]:
@@ -78,10 +96,11 @@ def changes(instruction: SassInstruction) -> Iterator[tuple[int, dict[int, int]]
     references = dict(enumerate((*instruction.definitions, *instruction.uses)))
     for number, field in fields.items():
         count = 1 if number == GUARD else references[number].count
+        step = 1 if number == GUARD else references[number].step
         old = field.read(instruction.encoding)
         limit = {8: 252, 6: 60, 3: 7}[field.width]
-        for value in {0, limit - count, old ^ count, (old + 13 * count) % limit}:
-            if 0 <= value <= limit - count and value % count == 0:
+        for value in {0, limit - count, old ^ step, (old + 13 * step) % limit}:
+            if 0 <= value <= limit - count and value % step == 0:
                 # Some references share a field: a register that is printed twice.
                 shared = {n: value for n, f in fields.items() if f == field}
                 yield field.write(instruction.encoding, value), shared
@@ -99,9 +118,9 @@ def test_other_numbers_in_each_field_are_the_renaming(
                 renaming[len(words), number] = value
             originals.append(replace(instruction, address=16 * len(words)))
             words.append(word)
-    assert len(words) > 4 * len(WORDS)
+    assert len(words) > 3 * len(WORDS[function.architecture])
     expected = replace(function, instructions=tuple(originals))
-    lowered = parsed(words, tmp_path)
+    lowered = parsed(words, tmp_path, function.architecture)
     prove_instructions(expected, replace(lowered, labels=expected.labels), renaming)
     wrong = dict(renaming)
     key = next(key for key in wrong if key[1] != GUARD)
@@ -110,9 +129,10 @@ def test_other_numbers_in_each_field_are_the_renaming(
         prove_instructions(expected, replace(lowered, labels=expected.labels), wrong)
 
 
-def test_each_line_of_the_table_has_a_word(function: SassFunction) -> None:
+def test_each_line_of_the_table_has_a_word(tmp_path: Path) -> None:
     seen: set[tuple[str, int, object]] = set()
-    for instruction in function.instructions:
+    functions = [parsed(words, tmp_path, name) for name, words in WORDS.items()]
+    for instruction in (each for function in functions for each in function.instructions):
         stem, code = opcode_stem(instruction.opcode), instruction.encoding & 0xFFF
         elements = encoding._elements(instruction)
         for _, line in encoding._lines()[stem, code]:
@@ -135,14 +155,15 @@ def test_reuse_marks_are_printed_at_the_operand_of_their_slot(
         for slot, field in reuse_fields(instruction).items():
             # A number that stands nowhere else tells the operand.
             words.append(field.write(word, 248) | reuse_mask(slot))
-    assert len(words) > len(WORDS) // 2
-    for word, text in zip(words, texts(words, tmp_path), strict=True):
+    assert len(words) > len(WORDS[function.architecture]) // 3
+    for word, text in zip(words, texts(words, tmp_path, function.architecture), strict=True):
         assert re.findall(r"(\w+)\|?(?:\.[A-Z0-9_]+)?\.reuse", text) == ["R248"], (hex(word), text)
 
 
 def test_what_the_table_does_not_cover_is_rejected_by_name(function: SassFunction) -> None:
-    first = next(i for i in function.instructions if i.opcode == "IADD3")
-    with pytest.raises(RejectedKernel, match=r"IADD3 .*0x213.* not in the table"):
+    opcode = "IADD3" if function.architecture == "sm_80" else "VIADD"
+    first = next(i for i in function.instructions if i.opcode == opcode)
+    with pytest.raises(RejectedKernel, match=rf"{opcode} .*0x213.* not in the table"):
         register_fields(replace(first, encoding=first.encoding & ~0xFFF | 0x213))
     with pytest.raises(RejectedKernel, match="not in the table"):
         register_fields(replace(first, encoding=first.encoding ^ 1 << 16))

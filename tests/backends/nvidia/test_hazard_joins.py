@@ -41,6 +41,7 @@ def instruction(
         uses=() if uses is None else (RegisterReference("R", uses, 1, 1),),
         encoding=encoding,
         target=target,
+        variable_latency=opcode.startswith(("LD", "ST")),
     )
 
 

@@ -208,7 +208,7 @@ def test_what_nobody_uses_is_no_evidence(text: str, hazards: set[HazardKind]) ->
 
 
 def test_the_packages_table() -> None:
-    table = distance_table()
+    table = distance_table("sm_80")
     assert table.corpus["kernels"] >= 2_000
     assert table.corpus["ptxas"] == "13.5.37"
     assert len(str(table.corpus["sha256"])) == 64

@@ -39,7 +39,7 @@ from verilocc_bench.ir import Assignment
 
 DISTANCES = {
     (kind.hazard.value, kind.earlier, kind.later, kind.file): cell.cycles
-    for kind, cell in distance_table().cells.items()
+    for kind, cell in distance_table("sm_80").cells.items()
 }
 
 STORE = """

@@ -163,7 +163,7 @@ def too_close(function: SassFunction, renaming: Renaming) -> list[Hazard]:
                         for index, e in ((first, one), (second, other))
                     )
                     kind = PairKind(hazard, one.access, other.access, one.file)
-                    least = distance_table().least(kind)
+                    least = distance_table("sm_80").least(kind)
                     if place == its and cycles < min(least, HORIZON):
                         name = f"{place[0]}{place[1]}"
                         leasts[name] = max(least, leasts.get(name, 0))

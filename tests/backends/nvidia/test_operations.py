@@ -1,5 +1,7 @@
 """Each row of the table of operations, on lines that nvdisasm prints."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.backends.nvidia.test_text import disassembly
@@ -12,6 +14,25 @@ from verilocc_bench.errors import InputError, RejectedKernel
 # An instruction, what it defines and what it uses: FILE INDEX [:COUNT], `!` where fixed.
 # fmt: off
 SAMPLES = [
+    ("REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R12", "", "UR6:2 R2:2 R12"),
+    ("REDG.E.ADD.64.STRONG.GPU desc[UR6][R2.64], R12", "", "UR6:2 R2:2 R12:2"),
+    ("REDG.E.ADD.F32x2.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R8", "", "UR6:2 R2:2 R8:2"),
+    ("REDG.E.ADD.F32x4.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R8", "", "UR6:2 R2:2 R8:4"),
+    ("STSM.16.M88 [R6], R28", "", "R6 R28"),
+    ("STSM.16.MT88 [R6], R28", "", "R6 R28"),
+    ("STSM.16.M88.2 [R6], R28", "", "R6 R28:2"),
+    ("STSM.16.MT88.2 [R6], R28", "", "R6 R28:2"),
+    ("STSM.16.M88.4 [R6+0x8000], R28", "", "R6 R28:4"),
+    ("STSM.16.MT88.4 [R6], R28", "", "R6 R28:4"),
+    ("WARPGROUP.ARRIVE", "", ""),
+    ("WARPGROUP.DEPBAR.LE gsb0, 0x1", "", ""),
+    ("FENCE.VIEW.ASYNC.S", "", ""),
+    ("I2FP.F32.S32 R74, R74", "R74", "R74"),
+    ("VIADD R2, R0, 0xffffffe", "R2", "R0"),
+    ("VIADDMNMX R51, R51, UR5, RZ, !PT", "R51", "R51 UR5"),
+    ("VIMNMX R11, R3, 0x8, PT", "R11", "R3"),
+    ("UIADD3.64 UR20, UR8, 0x2, URZ", "UR20:2", "UR8:2"),
+    ("WARPSYNC.ALL", "", ""),
     ("LDG.E R16, [R10.64]", "R16", "R10:2"),
     ("LD.E.U8 R0, [R18.64]", "R0", "R18:2"),
     ("STG.E.U16 [R36.64], R8", "", "R36:2 R8"),
@@ -269,9 +290,39 @@ def test_definitions_and_uses(line: str, definitions: str, uses: str) -> None:
     assert all(0 <= r.operand < len(instruction.operands) for r in instruction.uses)
 
 
+def _warp_group_samples() -> Iterator[tuple[str, str, str]]:
+    for columns in range(8, 257, 8):
+        for opcode, count in (
+            (f"HGMMA.64x{columns}x16.F32.BF16", columns // 2),
+            (f"HGMMA.64x{columns}x16.F16", columns // 4),
+            (f"HGMMA.64x{columns}x8.F32.TF32", columns // 2),
+            (f"IGMMA.64x{columns}x32.S8.S8", columns // 2),
+            (f"QGMMA.64x{columns}x32.F32.E4M3.E5M2", columns // 2),
+            (f"QGMMA.64x{columns}x32.F16.E4M3.E5M2", columns // 4),
+        ):
+            yield f"{opcode} R24, gdesc[UR8], R24, gsb0", f"R24:{count}", f"UR8:4 R24:{count}"
+
+
+@pytest.mark.parametrize(
+    ("line", "definitions", "uses"),
+    [
+        ("HGMMA.64x64x16.F32 R24, R64, gdesc[UR4].tnspB, RZ, !UPT", "R24:32", "R64:4 UR4:4"),
+        ("HGMMA.64x64x16.F32 R24, gdesc[UR4], R24, UP0", "R24:32", "UR4:4 R24:32 UP0"),
+        *_warp_group_samples(),
+    ],
+)
+def test_products_of_a_warp_group(line: str, definitions: str, uses: str) -> None:
+    test_definitions_and_uses(line, definitions, uses)
+
+
+def test_an_accumulator_elsewhere_is_rejected() -> None:
+    with pytest.raises(RejectedKernel, match="HGMMA"):
+        effects_of("HGMMA.64x64x16.F32", ("R28", "gdesc[UR4]", "R28"))
+
+
 def test_every_row_has_a_sample_and_no_opcode_two_rows() -> None:
     covered = set()
-    for line, _, _ in SAMPLES:
+    for line, _, _ in (*SAMPLES, *_warp_group_samples()):
         forms = list(matching_forms(line.split(" ")[0]))
         assert len(forms) == 1, line
         covered.update(forms)
@@ -311,7 +362,9 @@ def test_only_an_address_of_64_bits_has_a_hidden_pair(
     ],
 )  # fmt: skip
 def test_an_unknown_opcode_is_rejected_by_name(opcode: str) -> None:
-    with pytest.raises(RejectedKernel, match=f"unknown-opcode.*{opcode} .*sm_80") as caught:
+    with pytest.raises(
+        RejectedKernel, match=f"unknown-opcode.*{opcode} is not in the table"
+    ) as caught:
         effects_of(opcode, ("R0", "R1"))
     assert caught.value.kind == "unknown-opcode"
 

@@ -98,8 +98,8 @@ def test_several_sections() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "expected"),
     [
-        (".target\tsm_80", ".target\tsm_90", 1, "expected .target sm_80"),
-        ("\t.target\tsm_80", "", 7, "expected .target sm_80"),
+        (".target\tsm_80", ".target\tsm_75", 1, "expected .target sm_80 or sm_90, not sm_75"),
+        ("\t.target\tsm_80", "", 7, "expected .target before the sections"),
         ('\t.section\t.text.gemm,"ax",@progbits', "", 8, "expected a section"),
         (".text.gemm,", ".nv.info,", 7, "expected an instruction"),
         ('\t.sectioninfo\t@"SHI_REGISTERS=130"', "", 7, "SHI_REGISTERS"),

@@ -2,9 +2,9 @@
 
 A cubin is a little-endian 64-bit ELF file for machine 190 (EM_CUDA). Each kernel
 has a section `.text.NAME` with its code, and a section `.nv.info.NAME` with its
-launch bounds. Its register count stands in two places: in bits 24 to 31 of the
-code section's sh_info, and in the attribute EIATTR_REGCOUNT of `.nv.info`, beside
-the number of the kernel's symbol.
+launch bounds. Its register count stands in the attribute EIATTR_REGCOUNT of
+`.nv.info`, beside the number of the kernel's symbol, and for sm_80 in bits 24 to 31 of
+the code section's sh_info, too.
 
 The architecture is in e_flags: in bits 8 to 15 from ABI version 8 on (ptxas 13),
 in bits 0 to 7 before.
@@ -38,6 +38,7 @@ _INSTRUCTION_BYTES = 16
 
 _REGISTER_COUNT = 0x2F  # EIATTR_REGCOUNT: the symbol's number and the count, 32 bits each
 _SIZED_FORMAT = 4
+_MOST_REGISTERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class CubinKernel:
 
     `symbol_index` is its number in the symbol table. `register_count` includes the
     two registers that ptxas adds to those it names. It stands in one byte at
-    `register_count_offset`, and as 32 bits at each of
-    `register_attribute_offsets`.
+    `register_count_offset` (None: the section has no count, as for sm_90), and as 32
+    bits at each of `register_attribute_offsets`.
     """
 
     name: str
@@ -55,7 +56,7 @@ class CubinKernel:
     code_offset: int
     code_size: int
     register_count: int
-    register_count_offset: int
+    register_count_offset: int | None
     register_attribute_offsets: tuple[int, ...]
     launch_bounds: LaunchBounds
 
@@ -172,17 +173,21 @@ def _kernels(data: bytes, sections: Sequence[ElfSection]) -> Iterator[CubinKerne
             raise InputError(f"expected one kernel {name[:60]!r}, there are two")
         seen.add(name)
         attributes = counts.get(number, ())
-        yield _kernel(name, sections[index], by_name, symbol_index=number, attributes=attributes)
+        said = {int.from_bytes(data[at : at + 4], "little") for at in attributes}
+        yield _kernel(name, sections[index], by_name, (number, attributes), said)
 
 
 def _kernel(
     name: str,
     code: ElfSection,
     by_name: dict[str, ElfSection],
-    *,
-    symbol_index: int,
-    attributes: tuple[int, ...],
+    symbol: tuple[int, tuple[int, ...]],
+    said: set[int],
 ) -> CubinKernel:
+    """A kernel by its symbol: the number, and the places of its register counts in .nv.info.
+
+    `said` are these counts.
+    """
     if not len(code.data) or len(code.data) % _INSTRUCTION_BYTES:
         raise InputError(
             f"expected whole instructions of {_INSTRUCTION_BYTES} bytes in section {code.name}, "
@@ -192,13 +197,21 @@ def _kernel(
     bounds = LaunchBounds()
     if information is not None:
         bounds = read_launch_bounds(information.data)
+    count = code.info >> 24
+    if not count:
+        if len(said) != 1:
+            raise InputError(f"expected one register count of kernel {name[:60]!r} in .nv.info")
+        (count,) = said
+        if not 0 < count <= _MOST_REGISTERS:
+            raise InputError(f"expected at most 256 registers of kernel {name[:60]!r}, not {count}")
+    number, attributes = symbol
     return CubinKernel(
         name,
-        symbol_index,
+        number,
         code.offset,
         len(code.data),
-        code.info >> 24,
-        code.header_offset + _SECTION_INFO_OFFSET + 3,
+        count,
+        code.header_offset + _SECTION_INFO_OFFSET + 3 if code.info >> 24 else None,
         attributes,
         bounds,
     )

@@ -19,10 +19,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 from verilocc_bench.backends.nvidia.hazards import HazardKind
 from verilocc_bench.backends.nvidia.issue_distances import HORIZON
-
-TABLE_FILE = "distances.json"
 
 
 class PairKind(NamedTuple):
@@ -57,9 +56,10 @@ class DistanceTable:
 
 
 @cache
-def distance_table() -> DistanceTable:
-    """The table of the package."""
-    text = resources.files(__package__).joinpath(TABLE_FILE).read_text(encoding="utf-8")
+def distance_table(architecture: str) -> DistanceTable:
+    """The package's table of an architecture."""
+    file = ARCHITECTURES[architecture].distances
+    text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
     return table_from_json(json.loads(text))
 
 

@@ -19,14 +19,15 @@ from verilocc_bench.backends.nvidia.records import RegisterReference
 from verilocc_bench.errors import RejectedKernel
 
 _SLOT = re.compile(
-    r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>[124])|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|SR|B|SB|L))(\??)"
+    r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>\d+)(?:@(?P<alignment>\d+))?"
+    r"|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|G|SR|B|SB|L))(?P<optional>\??)"
 )
 _HIDDEN = re.compile(r"H(32|64)")
 # The kinds of operands that each slot takes.
 _KINDS = {
     "D": "R", "UD": "U", "S": "RrUuIC", "US": "UuIC", "R": "Rr", "A": "A",
     "PD": "P", "UPD": "Q", "P": "PpQq", "UP": "Qq", "MD": "M", "MU": "M",
-    "J": "J", "I": "I", "C": "C", "SR": "S", "B": "B", "SB": "K", "L": "L",
+    "J": "J", "I": "I", "C": "C", "G": "G", "SR": "S", "B": "B", "SB": "K", "L": "L",
 }  # fmt: skip
 _DEFINED = {"D", "UD", "PD", "UPD"}
 _UNIFORM_PAIR_BIT = 0x800
@@ -51,6 +52,7 @@ class _Slot:
     name: str
     count: int
     optional: bool
+    alignment: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def _pattern(text: str) -> _Pattern:
         match = _SLOT.fullmatch(word)
         assert match is not None, word
         name = match["name"] or match["other"]
-        slots.append(_Slot(name, int(match["count"] or 1), bool(match[4])))
+        count, alignment = int(match["count"] or 1), int(match["alignment"] or 0)
+        slots.append(_Slot(name, count, bool(match["optional"]), alignment))
     groups = (f"([{_KINDS[slot.name]}]{'?' if slot.optional else ''})" for slot in slots)
     return _Pattern(tuple(slots), re.compile("".join(groups)), hidden)
 
@@ -115,7 +118,7 @@ def _patterns(opcode: str) -> tuple[_Pattern, ...]:
     """The patterns of an opcode's row. Raises RejectedKernel without a row."""
     forms = tuple(matching_forms(opcode))
     if not forms:
-        raise RejectedKernel("unknown-opcode", f"opcode {opcode} is not in the table for sm_80")
+        raise RejectedKernel("unknown-opcode", f"opcode {opcode} is not in the table of operations")
     assert len(forms) == 1, (opcode, forms)
     alternatives = forms[0].operands.split("|")
     # A row with a hidden pair has one alternative, and the pair is its last slot.
@@ -153,8 +156,10 @@ def effects_of(opcode: str, operands: tuple[str, ...]) -> DecodedEffects:
             uses.extend(_address(slot, operand, place, opcode, operands))
         elif operand.index is not None:
             count = 2 if slot.name == "J" else slot.count
-            reference = RegisterReference(operand.file, operand.index, count, place)
-            if operand.index % count:
+            reference = RegisterReference(
+                operand.file, operand.index, count, place, alignment=slot.alignment
+            )
+            if operand.index % reference.step:
                 raise _uncovered(opcode, operands)
             (definitions if slot.name in _DEFINED else uses).append(reference)
     hidden = any(text.startswith("[") and ".64" in text for text in operands)

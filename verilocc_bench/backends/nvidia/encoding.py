@@ -248,10 +248,10 @@ def _element(text: str) -> _Element:
         kind = _PREDICATE_KINDS if bit in _PREDICATE_BITS else _REGISTER_KINDS
         return _Element(kind, bit, optional=match["optional"] is not None)
     if text == "-":
-        return _Element("ICSBKLMA")
+        return _Element("ICSBKLMAqQ")
     general, uniform = match["general"], match["uniform"]
     return _Element(
-        "AC",
+        "ACG",
         general=None if general is None else int(general),
         uniform=None if uniform is None else int(uniform),
     )

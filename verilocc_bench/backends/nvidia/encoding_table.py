@@ -1,4 +1,4 @@
-"""The places of printed registers in the 128-bit words of sm_80.
+"""The places of printed registers in the 128-bit words of sm_80 and sm_90.
 
 Each form has one line: the opcode without modifiers (with `*` and a modifier, if
 that modifier moves fields), the low 12 bits of the words in hexadecimal, and after
@@ -47,6 +47,7 @@ LDSM 83b: 16 [24+32]
 QSPC 3aa: 81 16 [24]
 QSPC 9aa: 81 16 [+32]
 RED 98e: [24+64] 32
+REDG 98e 9a6: [24+64] 32
 ST 385: [24] 64
 ST 985: [24+64] 32
 STG 386: [24] 32
@@ -55,6 +56,7 @@ STL 387: [24] 32
 STL 987: [24+64] 32
 STS 388: [24] 32
 STS 988: [24+64] 32
+STSM 844: [24] 32
 ULDC ab9: 16 -
 ULDC abb: 16 [+24]
 """
@@ -66,6 +68,21 @@ HMMA 23c: 16 24 32 64
 HMMA 23c: 16 24 32 64 40 -
 IMMA 237: 16 24 32 64
 IMMA 237: 16 24 32 64 40 -
+"""
+
+_WARP_GROUP = """
+FENCE 3c6:
+HGMMA 9f0: 16 [+24] 64
+HGMMA 9f0: 16 [+24] 64 -
+HGMMA 9f0: 16 [+24] 64 - -
+HGMMA df0: 16 24 [+32] 64
+HGMMA df0: 16 24 [+32] 64 -
+HGMMA df0: 16 24 [+32] 64 - -
+IGMMA 9f1: 16 [+24] 64
+IGMMA 9f1: 16 [+24] 64 -
+IGMMA 9f1: 16 [+24] 64 - -
+WARPGROUP 9c5:
+WARPGROUP 9c5: - -
 """
 
 _FLOATING_POINT = """
@@ -133,6 +150,8 @@ FRND 307 313: 16 32
 FRND 907 913 b07 b13: 16 -
 I2F 306 312 d06 d12: 16 32
 I2F 906 912 b06 b12: 16 -
+I2FP 245 c45: 16 32
+I2FP 845: 16 -
 I2I 238 c38: 16 32
 I2I 838 a38: 16 -
 I2IP 239 c39: 16 24 32 64
@@ -219,8 +238,18 @@ VABSDIFF4 815 a15: 16 24 - 64
 VABSDIFF4 e15: 16 24 64 32
 """
 
+_VECTOR_INTEGER = """
+VIADD 236 c36: 16 24 32
+VIADD 836: 16 24 -
+VIADDMNMX 246 c46: 16 24 32 64 87
+VIADDMNMX 846: 16 24 - 64 87
+VIADDMNMX e46: 16 24 64 32 87
+VIMNMX 248 c48: 16 24 32 87
+VIMNMX 848: 16 24 - 87
+"""
+
 _UNIFORM = """
-R2UR 3c2: 81? 16 24
+R2UR 2ca 3c2: 81? 16 24
 REDUX 3c4: 16 24
 S2UR 9c3: 16 -
 UBMSK 29b: 16 24 32
@@ -233,6 +262,8 @@ UIADD3 290: 16 81? 84? 24 32 64
 UIADD3 290: 16 81? 84? 24 32 64 87 77
 UIADD3 890: 16 81? 84? 24 - 64
 UIADD3 890: 16 81? 84? 24 - 64 87 77
+UIADD3 297: 16 24 32 64
+UIADD3 897: 16 24 - 64
 UIMAD 2a4: 16 24 32 64
 UIMAD 2a5: 16 81? 24 32 64
 UIMAD 2a5: 16 81? 24 32 64 87
@@ -325,18 +356,27 @@ VOTE 806: 81 87
 VOTE 806: 16 81 87
 WARPSYNC 348 d48: 32
 WARPSYNC 948 b48: -
+WARPSYNC 948:
 YIELD 946:
 """
 
 ENCODINGS = (
-    _MEMORY + _MATRIX + _FLOATING_POINT + _CONVERSION + _INTEGER + _UNIFORM + _PREDICATE_AND_SYSTEM
+    _MEMORY
+    + _MATRIX
+    + _WARP_GROUP
+    + _FLOATING_POINT
+    + _CONVERSION
+    + _INTEGER
+    + _VECTOR_INTEGER
+    + _UNIFORM
+    + _PREDICATE_AND_SYSTEM
 )
 """All lines; the head of the module explains them."""
 
 REUSE = (
     "BMMA BMSK DADD DFMA DMMA DMUL DSETP F2FP FADD FFMA FMNMX FMUL FSEL FSET FSETP HADD2 HFMA2 "
     "HMMA HMNMX2 HMUL2 HSET2 HSETP2 I2I I2IP IABS IADD3 IDP IMAD IMMA IMNMX ISETP LEA LOP3 MOV "
-    "P2R PRMT R2P SEL SGXT SHF VABSDIFF VABSDIFF4"
+    "P2R PRMT R2P SEL SGXT SHF VABSDIFF VABSDIFF4 VIADD VIADDMNMX VIMNMX"
 )
 """The operations whose sources can be kept for the next instruction (`.reuse`)."""
 

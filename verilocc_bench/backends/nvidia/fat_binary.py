@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 from verilocc_bench.backends.nvidia.cubin import choose_kernel, is_cubin, read_cubin
 from verilocc_bench.backends.nvidia.tools import extract_cubins
 from verilocc_bench.errors import InputError
-from verilocc_bench.targets.sm_80 import SM_80
 
 _MAGIC = 0xBA55ED50.to_bytes(4, "little")
 _MACHINE_CUDA = 190
@@ -28,13 +28,17 @@ def is_fat_binary(data: bytes) -> bool:
 
 
 def cubins_of(data: bytes, source: Path) -> list[bytes]:
-    """The cubins for sm_80 of a fat binary. Raises InputError if it has none."""
+    """The cubins of a fat binary for the first known architecture that it has.
+
+    Raises InputError if it has none.
+    """
     extracted = extract_cubins(data, source)
-    found = [cubin for architecture, cubin in extracted if architecture == SM_80.name]
+    by_name = {name: [c for n, c in extracted if n == name] for name in ARCHITECTURES}
+    found = next((cubins for cubins in by_name.values() if cubins), [])
     if not found:
         others = ", ".join(sorted({architecture for architecture, _ in extracted})) or "PTX alone"
         raise InputError(
-            f"expected machine code for {SM_80.name} in the fat binary, it has {others} "
+            f"expected machine code for {' or '.join(by_name)} in the fat binary, it has {others} "
             "(cuobjdump --extract-ptx all writes its PTX, which every command reads)",
             source=source,
         )

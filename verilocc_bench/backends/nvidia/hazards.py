@@ -19,6 +19,12 @@ lets a store under one predicate show that a store under another has read. At jo
 an instruction that is outstanding on some path is outstanding, and a barrier stays in
 its set only if it is there on all paths on which the instruction is outstanding.
 
+Products of a warp group (HGMMA …) read and write general registers until a
+`WARPGROUP.DEPBAR.LE gsb0, N` behind them. `gsb0` at a product closes a group; the DEPBAR
+waits until at most N groups are at work. So a product carries further bits: bit 6 + N
+shows that a DEPBAR of N or less waits for it. A product may add to the accumulator of
+the one before it: they work in order.
+
 A hazard is an instruction that writes a register that a reader has yet to read
 (WAR) or a writer has yet to write (WAW), or that reads a register that a writer has
 yet to write (RAW). Readers of one queue have no WAR: the later instruction reads,
@@ -45,6 +51,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from verilocc_bench.backends.nvidia.architectures import operations
 from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
 from verilocc_bench.backends.nvidia.records import (
     RegisterReference,
@@ -79,21 +86,10 @@ class Hazard:
     least: int | None = None
 
 
-def _operations(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-VARIABLE_LATENCY = _operations(
-    "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND I2F LD LDC "
-    "LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QSPC R2UR RED REDUX S2R S2UR SHFL ST STG "
-    "STL STS"
-)
-"""The operations of variable latency."""
-
-_READ_QUEUE = _operations("ATOMS LDG LDGSTS LDL LDS LDSM SHFL STG STL STS")
+_READ_QUEUE = operations("ATOMS LDG LDGSTS LDL LDS LDSM REDG SHFL STG STL STS STSM")
 """These read registers in the order of the text; others only in order with their own kind."""
 
-_WRITE_QUEUE = _operations("ATOMS LDS LDSM SHFL")
+_WRITE_QUEUE = operations("ATOMS LDS LDSM SHFL")
 """These write registers in the order of the text; others only in order with their own kind."""
 
 _QUEUES = {
@@ -102,8 +98,14 @@ _QUEUES = {
     "MUFU": "special functions", "FLO": "special functions", "POPC": "special functions",
     "BREV": "special functions", "F2F": "special functions", "F2I": "special functions",
     "FRND": "special functions", "I2F": "special functions",
+    "HGMMA": "warp group", "IGMMA": "warp group", "QGMMA": "warp group",
 }  # fmt: skip
 """Operations of one unit read and write in order; others only in order with their own kind."""
+
+_WARP_GROUP_PRODUCTS = operations("HGMMA IGMMA QGMMA")
+_WARP_GROUP = "warp group"
+_GROUP_BITS = range(6, 14)
+"""Bit 6 + N: the product's group is closed, and N later groups are, too."""
 
 _NO_BARRIER = 7
 _FILE_OFFSETS = {"R": 0, "UR": 256, "P": 320, "UP": 328}
@@ -122,7 +124,8 @@ _State = dict[_Item, int]
 class _TimedInstruction:
     """The parts of an instruction that the model needs; registers are bit sets of all files.
 
-    The queues are None for an instruction of fixed latency.
+    The queues are None for an instruction of fixed latency. `accumulator` are the
+    registers that a product of a warp group adds to.
     """
 
     index: int
@@ -134,6 +137,8 @@ class _TimedInstruction:
     waits: int
     read_barrier: int
     write_barrier: int
+    closes_group: bool
+    accumulator: int
 
 
 def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
@@ -236,6 +241,10 @@ class _Analysis:
             state[step.index, _READS] = counted | done
         if step.writes:
             state[step.index, _WRITES] = done
+        if step.closes_group:
+            for item, barriers in state.items():
+                if self.steps[item[0]].read_queue == _WARP_GROUP:
+                    state[item] = barriers | _one_group_older(barriers)
 
     def candidates(
         self, state: _State, step: _TimedInstruction
@@ -247,8 +256,19 @@ class _Analysis:
                 if step.read_queue is None or step.read_queue != other.read_queue:
                     yield HazardKind.WRITE_AFTER_READ, earlier, step.writes & other.late_reads
                 continue
-            yield HazardKind.WRITE_AFTER_WRITE, earlier, step.writes & other.writes
-            yield HazardKind.READ_AFTER_WRITE, earlier, step.reads & other.writes
+            in_order = 0
+            if other.read_queue == _WARP_GROUP and step.accumulator == other.writes:
+                in_order = other.writes
+            yield HazardKind.WRITE_AFTER_WRITE, earlier, step.writes & other.writes & ~in_order
+            yield HazardKind.READ_AFTER_WRITE, earlier, step.reads & other.writes & ~in_order
+
+
+def _one_group_older(barriers: int) -> int:
+    """The bits that a product gains when a group is closed: its own, or a later one."""
+    for bit in _GROUP_BITS:
+        if not barriers >> bit & 1:
+            return 1 << bit
+    return 0
 
 
 def _wait(state: _State, waits: int) -> None:
@@ -279,12 +299,15 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     waits = encoding >> 116 & 0x3F
     if stem == "DEPBAR":
         waits |= _depbar(instruction)
+    elif instruction.opcode == "WARPGROUP.DEPBAR.LE":
+        waits |= _warp_group_wait(instruction)
     guard = guard_reference(instruction)
     reads = _units(instruction.uses if guard is None else (*instruction.uses, guard))
     writes = _units(instruction.definitions)
     if instruction.never:
         reads = writes = 0
-    variable = stem in VARIABLE_LATENCY and not instruction.never
+    product = stem in _WARP_GROUP_PRODUCTS and not instruction.never
+    variable = instruction.variable_latency and not instruction.never
     return _TimedInstruction(
         index,
         reads,
@@ -297,6 +320,8 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
         waits,
         encoding >> 113 & 7,
         encoding >> 110 & 7,
+        product and "gsb0" in instruction.operands,
+        _units(instruction.uses[-1:]) if product else 0,
     )
 
 
@@ -309,6 +334,12 @@ def _depbar(instruction: SassInstruction) -> int:
         for number in text.strip("{}").split(","):
             waits |= 1 << int(number)
     return waits
+
+
+def _warp_group_wait(instruction: SassInstruction) -> int:
+    """The bits of the products that `WARPGROUP.DEPBAR.LE gsb0, N` waits for."""
+    groups = int(instruction.operands[1], 0)
+    return 1 << _GROUP_BITS[groups] if groups < len(_GROUP_BITS) else 0
 
 
 def _units(references: tuple[RegisterReference, ...]) -> int:

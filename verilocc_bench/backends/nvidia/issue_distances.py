@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES, operations
 from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
-from verilocc_bench.backends.nvidia.hazards import VARIABLE_LATENCY
 from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import GUARD, guard_reference
 
@@ -39,21 +39,17 @@ HORIZON = 64
 The slowest of them, matrix products, take about 35 on this architecture."""
 
 
-def _operations(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_INTEGER = _operations(
+_INTEGER = operations(
     "BMSK F2FP FMNMX FSEL FSET FSETP IABS IADD3 IMNMX ISETP LEA LOP3 MOV PLOP3 PRMT PSETP SEL "
     "SGXT SHF"
 )
-_MULTIPLY_ADD = _operations("FADD FFMA FMUL IMAD")
-_HALF = _operations("HADD2 HFMA2 HMNMX2 HMUL2 HSET2 HSETP2")
-_UNIFORM = _operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF")
-_MATRIX = _operations("BMMA HMMA IMMA")
-_MEMORY = _operations("ATOM ATOMG ATOMS LD LDG LDGSTS LDL LDS LDSM RED ST STG STL STS")
-_JUMPS = _operations("BRA CALL EXIT")
-_NO_LATENCY_MODIFIERS = _operations("BF16 SAT S8 U8 S4 U4 ROW COL")
+_MULTIPLY_ADD = operations("FADD FFMA FMUL IMAD")
+_HALF = operations("HADD2 HFMA2 HMNMX2 HMUL2 HSET2 HSETP2")
+_UNIFORM = operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF")
+_MATRIX = operations("BMMA HMMA IMMA")
+_MEMORY = operations("ATOM ATOMG ATOMS LD LDG LDGSTS LDL LDS LDSM RED REDG ST STG STL STS STSM")
+_JUMPS = operations("BRA CALL EXIT")
+_NO_LATENCY_MODIFIERS = operations("BF16 SAT S8 U8 S4 U4 ROW COL")
 _SLOTS = "dabc"
 
 
@@ -103,12 +99,12 @@ _State = dict[int, tuple[int, int]]
 """For each recent instruction the least distance, and the least plain one or HORIZON."""
 
 
-def timed_accesses(instruction: SassInstruction) -> TimedAccesses:
+def timed_accesses(instruction: SassInstruction, architecture: str = "sm_80") -> TimedAccesses:
     """The accesses of an instruction that distances decide; none if it never executes."""
     if instruction.never:
         return TimedAccesses((), (), ())
-    variable = opcode_stem(instruction.opcode) in VARIABLE_LATENCY
-    unit = operation_class(instruction.opcode)
+    variable = instruction.variable_latency
+    unit = operation_class(instruction.opcode, ARCHITECTURES[architecture].alone)
     count = len(instruction.definitions)
     reads: list[RegisterAccess] = []
     guard = guard_reference(instruction)
@@ -137,9 +133,11 @@ def timed_accesses(instruction: SassInstruction) -> TimedAccesses:
 
 
 @lru_cache(maxsize=1 << 12)
-def operation_class(opcode: str) -> str:
-    """The class of an operation; its own name for one that is alone in its class."""
+def operation_class(opcode: str, alone: frozenset[str] = frozenset()) -> str:
+    """The class of an operation; its own name for one of `alone`, or of no class."""
     stem, *modifiers = opcode.split(".")
+    if stem in alone:
+        return stem
     if stem in _MATRIX:
         return ".".join((stem, *(m for m in modifiers if m not in _NO_LATENCY_MODIFIERS)))
     if stem == "IMAD" and {"WIDE", "HI"} & set(modifiers):

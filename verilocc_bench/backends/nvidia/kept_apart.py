@@ -62,7 +62,7 @@ def kept_apart(function: SassFunction, table: DistanceTable | None = None) -> It
     Raises RejectedKernel if the control flow cannot be analysed.
     """
     yield from _without_wait(function)
-    yield from _too_close(function, table or distance_table())
+    yield from _too_close(function, table or distance_table(function.architecture))
 
 
 def met(
@@ -208,7 +208,7 @@ def _plain_accesses(
 
 def _too_close(function: SassFunction, table: DistanceTable) -> Iterator[ApartPair]:
     """The pairs of which the earlier instruction has fixed latency."""
-    timed = [timed_accesses(instruction) for instruction in function.instructions]
+    timed = [timed_accesses(each, function.architecture) for each in function.instructions]
     kinds = [(_kinds(each.reads), _kinds(each.writes), _kinds(each.overwrites)) for each in timed]
     furthest: dict[object, int] = {}
     for pair in recent_pairs(function):

@@ -23,7 +23,7 @@ from verilocc_bench.backends.nvidia.tools import assemble
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import decode_text
 from verilocc_bench.targets import get_target
-from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
+from verilocc_bench.targets.nvidia import COMPILER_REGISTERS
 
 _VENDOR = "nvidia"
 PTX_HEAD_BYTES = 1 << 16

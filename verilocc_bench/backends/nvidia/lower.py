@@ -13,7 +13,7 @@ from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin, write_assignment
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
+from verilocc_bench.targets.nvidia import COMPILER_REGISTERS
 
 _HAZARDS_SHOWN = 20
 _OTHER_SUFFIXES = {".s", ".o", ".mir"}
@@ -23,7 +23,7 @@ def check_output(output: Path) -> None:
     """Raises InputError for a name that asks for another kind of file than a cubin."""
     if output.suffix in _OTHER_SUFFIXES:
         raise InputError(
-            f"expected a name such as kernel.cubin: {SM_80.name} is lowered to a cubin",
+            "expected a name such as kernel.cubin: code of NVIDIA is lowered to a cubin",
             source=output,
         )
 

@@ -23,6 +23,7 @@ from verilocc_bench.backends.nvidia.webs import (
     GUARD,
     ReferenceKey,
     ReferencePlace,
+    WebGroup,
     WebGroups,
     find_webs,
     guard_reference,
@@ -40,8 +41,9 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.nvidia import RESERVED
 from verilocc_bench.targets.nvidia_budget import nameable_registers
-from verilocc_bench.targets.sm_80 import RESERVED, SM_80
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,11 @@ class _SassNormalizer:
         self, function: SassFunction, blocks: tuple[SassBlock, ...], webs: WebGroups, limit: int
     ) -> None:
         self.sass, self.blocks, self.webs = function, blocks, webs
-        self.budgets = {file.name: file.count for file in SM_80.files}
+        self.target = get_target(function.architecture)
+        self.budgets = {file.name: file.count for file in self.target.files}
         self.budgets["R"] = nameable_registers(min(self.budgets["R"], limit))
         self.places: dict[ReferenceKey, VirtualLanes] = {}
-        self.classes: dict[tuple[str, int], RegisterClass] = {}
+        self.classes: dict[tuple[str, int, int, int], RegisterClass] = {}
 
     def normalize(self) -> NormalizedSass:
         blocks = tuple(
@@ -101,10 +104,10 @@ class _SassNormalizer:
         # Groups are numbered by their first place in the code, as virtual registers in the text.
         groups = self.webs.groups
         function = Function(
-            target=SM_80.name,
-            files=tuple(file.with_budget(self.budgets[file.name]) for file in SM_80.files),
+            target=self.target.name,
+            files=tuple(file.with_budget(self.budgets[file.name]) for file in self.target.files),
             reserved=RESERVED,
-            virtual_registers=tuple(self._class(group.file, group.width) for group in groups),
+            virtual_registers=tuple(self._class(group) for group in groups),
             live_ins=(),
             blocks=blocks,
         )
@@ -113,12 +116,13 @@ class _SassNormalizer:
         }
         return NormalizedSass(self.sass.name, function, assignment, self.places)
 
-    def _class(self, file: str, width: int) -> RegisterClass:
-        key = (file, width)
+    def _class(self, group: WebGroup) -> RegisterClass:
+        key = (group.file, group.width, group.first, group.step)
         if key not in self.classes:
-            step = SM_80.file(file).usual_step(width)
-            bases = {file: (BaseRange(file, 0, self.budgets[file], step),)}
-            self.classes[key] = SM_80.make_class(width, bases, self.budgets)
+            bases = BaseRange(group.file, group.first, self.budgets[group.file], group.step)
+            self.classes[key] = self.target.make_class(
+                group.width, {group.file: (bases,)}, self.budgets
+            )
         return self.classes[key]
 
     def _instruction(self, index: int, instruction: SassInstruction) -> Instruction:

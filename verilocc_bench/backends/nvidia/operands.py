@@ -1,7 +1,7 @@
 """Reads the printed operands of SASS: registers, predicates, addresses, numbers.
 
 Source: CUDA Binary Utilities, "nvdisasm"; the forms are those that nvdisasm 13
-prints for sm_80. Any other form is an error.
+prints for sm_80 and sm_90. Any other form is an error.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class OperandKind(StrEnum):
     SCOREBOARD = "K"
     LABEL = "L"
     REGISTER_AND_LABEL = "J"
+    MATRIX_DESCRIPTOR = "G"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,11 @@ _CONSTANT = re.compile(
     r"(-?\|?|~)c\[0x[0-9a-f]+\](\[[^\[\]]+\])(?:\.(?:H0_H0|H1_H1|B[0-3]|H0|H1))?(\|?)"
 )
 _DESCRIPTOR = re.compile(r"desc\[UR(\d{1,2})\](\[[^\[\]]+\])")
+# The matrix in shared memory that a product of a warp group reads, by four uniform registers.
+_MATRIX_DESCRIPTOR = re.compile(r"gdesc\[UR(\d{1,2})\](?:\.tnsp[AB]+)*")
 _ADDRESS_TERM = re.compile(r"(U?R)(\d{1,3}|Z)(\.64|\.U32|\.X4|\.X8|\.X16)?")
 _OFFSET = re.compile(r"-?0x[0-9a-f]+")
-_SPECIAL = re.compile(r"SRZ|SR_[A-Z0-9_]+(?:\.[XYZ])?")
+_SPECIAL = re.compile(r"SRZ|SR_[A-Za-z0-9_]+(?:\.[XYZ])?")
 _LABEL = re.compile(r"`\(([^()`]+)\)")
 _REGISTER_AND_LABEL = re.compile(r"R(\d{1,3}) (?:`\(([^()`]+)\)|-?0x[0-9a-f]+)")
 # The low or high half of a function's or a label's address, filled in by the linker.
@@ -108,6 +111,9 @@ def parse_operand(text: str) -> SassOperand:
     if (match := _DESCRIPTOR.fullmatch(text)) is not None:
         pair = AddressRegister("UR", _index("UR", match[1], text), 2)
         return SassOperand(OperandKind.ADDRESS, address=(pair, *_address(match[2], text)))
+    if (match := _MATRIX_DESCRIPTOR.fullmatch(text)) is not None:
+        four = AddressRegister("UR", _index("UR", match[1], text), 4)
+        return SassOperand(OperandKind.MATRIX_DESCRIPTOR, address=(four,))
     return _other(text)
 
 
@@ -176,7 +182,7 @@ def _other(text: str) -> SassOperand:
         return SassOperand(OperandKind.SPECIAL)
     if re.fullmatch(r"B\d{1,2}", text):
         return SassOperand(OperandKind.BARRIER)
-    if re.fullmatch(r"SB[0-5]|\{[0-5](?:,[0-5])*\}", text):
+    if re.fullmatch(r"gsb0|SB[0-5]|\{[0-5](?:,[0-5])*\}", text):
         return SassOperand(OperandKind.SCOREBOARD)
     if text == "PR":
         return SassOperand(OperandKind.PREDICATE_FILE, "P")

@@ -1,6 +1,6 @@
-"""The operations of sm_80 and their effects on operands, with one row for each form.
+"""The operations of sm_80 and sm_90 and their effects on operands, with one row for each form.
 
-Sources: CUDA Binary Utilities, "Instruction Set Reference", Ampere; PTX ISA,
+Sources: CUDA Binary Utilities, "Instruction Set Reference", Ampere and Hopper; PTX ISA,
 the shapes of `mma` and `ldmatrix` fragments; the widths were checked against
 the life ranges that nvdisasm prints.
 
@@ -15,6 +15,8 @@ slot that may be absent:
     A1 A2        an address of that many registers, unless it says `.64`
     MD MU        PR, defined or used: the predicates in the mask that ends the operands
     J            a register pair to jump to, with a label or an offset
+    D8@8         as D8, with a first register that is a multiple of 8; so R8@8
+    G            a matrix in shared memory, described by four uniform registers
     I C SR B SB L   immediate, constant, special register, B register, scoreboard(s), label
     H32 H64      (last) the uniform pair in the bits of the encoding from there on,
                  not printed, of an address `[Rn.64]`, where the opcode has bit 0x800
@@ -75,14 +77,19 @@ def _memory() -> Iterator[OperationForm]:
     for count, shape in ((1, ""), (2, "2"), (4, "4")):
         yield OperationForm("LDSM.16.M88", f"D{count} A1", shape)
         yield OperationForm("LDSM.16.MT88", f"D{count} A1", shape)
+        yield OperationForm("STSM.16.M88", f"A1 R{count}", shape)
+        yield OperationForm("STSM.16.MT88", f"A1 R{count}", shape)
     for count, requires, allows in (
         (1, "", _ATOMIC),
         (2, "64|S64|F64", _ATOMIC_64),
     ):
         for opcode in ("ATOMG.E", "ATOM.E"):
             yield OperationForm(opcode, f"PD D{count} A2 R{count} R{count}? H64", requires, allows)
-        yield OperationForm("RED.E", f"A2 R{count} H64", requires, allows)
+        for opcode in ("RED.E", "REDG.E"):
+            yield OperationForm(opcode, f"A2 R{count} H64", requires, allows)
     yield from (
+        OperationForm("REDG.E", "A2 R4 H64", "F32x4", _ATOMIC),
+        OperationForm("REDG.E", "A2 R2 H64", "F32x2", _ATOMIC),
         OperationForm("LDGSTS.E", "A1 A2 P? H64", "", _MEMORY + "64 128"),
         OperationForm("ATOMS", "D1 A1 R1", "ADD|MIN|MAX|INC|DEC|AND|OR|XOR|EXCH", "S32"),
         OperationForm("ATOMS", "D2 A1 R2", "EXCH 64"),
@@ -132,6 +139,30 @@ _MATRIX = (
     OperationForm("DMMA.884", "D4 R2 R2 R4"),
 )
 
+
+def _warp_group_matrix() -> Iterator[OperationForm]:
+    """Products of a warp group, 64 rows by 8 to 256 columns (wgmma of PTX).
+
+    The first factor stands in registers or in shared memory. Of an accumulator each of
+    128 threads has half a column's 64 elements of 32 bits, or a quarter of 16 bits.
+    """
+    for columns in range(8, 257, 8):
+        for opcode, kind, allows, count in (
+            ("HGMMA", f"64x{columns}x16.F32", "BF16", columns // 2),
+            ("HGMMA", f"64x{columns}x16.F16", "", columns // 4),
+            ("HGMMA", f"64x{columns}x8.F32.TF32", "", columns // 2),
+            ("IGMMA", f"64x{columns}x32.(S8|U8).(S8|U8)", "SAT", columns // 2),
+            ("QGMMA", f"64x{columns}x32.F32.(E4M3|E5M2).(E4M3|E5M2)", "", columns // 2),
+            ("QGMMA", f"64x{columns}x32.F16.(E4M3|E5M2).(E4M3|E5M2)", "", columns // 4),
+        ):
+            d, c = f"D{count}@8", f"R{count}@8"
+            operands = f"{d} G {c} UP? SB? | {d} G G {c} UP? SB? | {d} R4 G {c} UP? SB?"
+            yield OperationForm(f"{opcode}.{kind}", operands, "", allows)
+    yield OperationForm("WARPGROUP.ARRIVE", "")
+    yield OperationForm("WARPGROUP.DEPBAR.LE", "SB I")
+    yield OperationForm("FENCE.VIEW.ASYNC", "", "", "S G T")
+
+
 _FLOATING_POINT = (
     OperationForm("FADD", "D1 S1 S1", "", _FLOAT),
     OperationForm("FMUL", "D1 S1 S1", "", _FLOAT),
@@ -160,7 +191,8 @@ _CONVERSION = (
     OperationForm("F2F.F64", "D2 S1", "F32|F16", "FTZ"),
     OperationForm("F2F.(F32|F16)", "D1 S2", "F64", _FLOAT),
     OperationForm("F2F.(F16|BF16)", "D1 S1", "F32", _FLOAT),
-    OperationForm("F2FP", "D1 S1 S1", "", "BF16 RELU PACK_AB MERGE_C RZ"),
+    OperationForm("F2FP", "D1 S1 S1", "", "BF16 F16 F32 RELU PACK_AB MERGE_C RZ"),
+    OperationForm("I2FP.F32", "D1 S1", "S32|U32", _ROUNDING),
     OperationForm("F2I", "D2 S2", "S64|U64 F64", _INTEGER_ROUNDING),
     OperationForm("F2I", "D2 S1", "S64|U64", _INTEGER_ROUNDING + "FTZ F16"),
     OperationForm("F2I", "D1 S2", "F64", _INTEGER_ROUNDING + _SMALL + "U32"),
@@ -193,6 +225,9 @@ _INTEGER = (
     OperationForm("ISETP", "PD PD S1 S1 P", "", _COMPARISON + "U32"),
     OperationForm("ISETP", "PD PD S1 S1 P P", "EX", _COMPARISON + "U32"),
     OperationForm("IMNMX", "D1 S1 S1 P", "", "U32"),
+    OperationForm("VIADD", "D1 S1 S1", "", "16x2"),
+    OperationForm("VIADDMNMX", "D1 S1 S1 S1 P", "", "U32 RELU"),
+    OperationForm("VIMNMX", "D1 S1 S1 P", "", "U32 RELU"),
     OperationForm("SEL", "D1 S1 S1 P"),
     OperationForm("IABS", "D1 S1"),
     OperationForm("IDP", "D1 S1 S1 S1", "2A|4A", _SMALL + "HI LO"),
@@ -211,6 +246,7 @@ _INTEGER = (
 _UNIFORM = (
     OperationForm("UIADD3", "UD1 UPD? UPD? US1 US1 US1"),
     OperationForm("UIADD3", "UD1 UPD? UPD? US1 US1 US1 UP UP?", "X"),
+    OperationForm("UIADD3.64", "UD2 US2 US2 US2"),
     OperationForm("UIMAD", "UD1 US1 US1 US1", "", "U32"),
     OperationForm("UIMAD.WIDE", "UD2 UPD? US1 US1 US2", "", "U32"),
     OperationForm("UIMAD.WIDE", "UD2 UPD? US1 US1 US2 UP", "X", "U32"),
@@ -266,6 +302,7 @@ _PREDICATE_AND_SYSTEM = (
     OperationForm("KILL", ""),
     OperationForm("YIELD", ""),
     OperationForm("WARPSYNC", "S1"),
+    OperationForm("WARPSYNC.ALL", ""),
     OperationForm("NANOSLEEP", "S1"),
     OperationForm("BAR.SYNC", "S1 S1?", "", "DEFER_BLOCKING"),
     OperationForm("BAR.ARV", "S1 S1"),
@@ -281,6 +318,7 @@ _PREDICATE_AND_SYSTEM = (
 OPERATION_FORMS: tuple[OperationForm, ...] = (
     *_memory(),
     *_MATRIX,
+    *_warp_group_matrix(),
     *_FLOATING_POINT,
     *_CONVERSION,
     *_INTEGER,

@@ -55,7 +55,7 @@ def prove_bytes(before: bytes, after: bytes, kernel: CubinKernel) -> None:
     if len(before) != len(after):
         raise ProofFailed(f"{kernel.name}: the size of the file changed")
     start, end = kernel.code_offset, kernel.code_offset + kernel.code_size
-    may_change = {kernel.register_count_offset}
+    may_change = {kernel.register_count_offset}  # None if the section has no count
     for offset in kernel.register_attribute_offsets:
         may_change |= set(range(offset, offset + 4))
     if before[:start] == after[:start] and before[end:] == after[end:]:

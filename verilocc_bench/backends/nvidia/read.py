@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.architectures import architecture_named
 from verilocc_bench.backends.nvidia.cubin import Cubin, CubinKernel, read_cubin
 from verilocc_bench.backends.nvidia.flow import opcode_stem
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
@@ -25,12 +26,10 @@ from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 from verilocc_bench.ir import print_function
-from verilocc_bench.targets.sm_80 import SM_80
 
 _OLD_ABI_VERSION = 7
 _ABI_VERSION_BYTE = 8
 _NEW_IDENTIFICATION = bytes((65, 8))
-_NEW_FLAGS = (0x0A005004).to_bytes(4, "little")
 _SECTION = re.compile(r"^//-+ \.text\.(\S+) +-+$", re.MULTILINE)
 _CALL, _BRANCH = "CALL.REL.NOINC", 0x947
 _OPCODE_BITS, _NO_INCREMENT = 0xFFF, 1 << 86
@@ -56,9 +55,9 @@ class GatedFunction:
 
 
 def disassembled_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
-    """The only kernel of a cubin for sm_80, or the one of that name.
+    """The only kernel of a cubin for a known architecture, or the one of that name.
 
-    Raises InputError if the data is not a whole cubin for sm_80 or lacks that
+    Raises InputError if the data is not a whole cubin for a known architecture or lacks that
     kernel, and RejectedKernel for instructions with unknown effects.
     """
     cubin = _read_cubin(data, source)
@@ -72,7 +71,7 @@ def disassembled_functions(
 ) -> Iterator[tuple[CubinKernel, SassFunction | str]]:
     """Each kernel of a cubin, not past the gate, or the reason why it cannot be read.
 
-    Raises InputError if the data is not a whole cubin for sm_80.
+    Raises InputError if the data is not a whole cubin for a known architecture.
     """
     cubin = _read_cubin(data, source)
     code = _sections(disassemble(_with_new_header(data), source))
@@ -111,7 +110,7 @@ def load_kernels(
     """Each kernel of a cubin, or the reason why it cannot be read.
 
     nvdisasm runs twice, and more often only if it fails. Raises InputError if the
-    data is not a whole cubin for sm_80, and MissingExtraError without nvdisasm.
+    data is not a whole cubin for a known architecture, and MissingExtraError without nvdisasm.
     """
     cubin = _read_cubin(data, source)
     yield from _load_group(_with_new_header(data), source, cubin, cubin.kernels)
@@ -181,11 +180,7 @@ def with_jumps(data: bytes, kernel: CubinKernel, function: SassFunction) -> byte
 
 def _read_cubin(data: bytes, source: str | Path) -> Cubin:
     cubin = read_cubin(data, source)
-    if cubin.architecture != SM_80.name:
-        raise InputError(
-            f"expected a cubin for {SM_80.name}, this is one for {cubin.architecture}",
-            source=source,
-        )
+    architecture_named(cubin.architecture, source)
     return cubin
 
 
@@ -220,4 +215,5 @@ def _with_new_header(data: bytes) -> bytes:
     """
     if data[_ABI_VERSION_BYTE] != _OLD_ABI_VERSION:
         return data
-    return data[:7] + _NEW_IDENTIFICATION + data[9:0x30] + _NEW_FLAGS + data[0x34:]
+    flags = architecture_named(read_cubin(data).architecture).flags.to_bytes(4, "little")
+    return data[:7] + _NEW_IDENTIFICATION + data[9:0x30] + flags + data[0x34:]

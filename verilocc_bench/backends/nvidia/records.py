@@ -1,7 +1,7 @@
 """SASS from nvdisasm: functions of instructions with their definitions and uses.
 
 Sources: CUDA Binary Utilities, "nvdisasm"; the register files of
-the Volta to Ampere generations (R, UR, P, UP).
+the Volta to Hopper generations (R, UR, P, UP).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ class RegisterReference:
     `operand` is the index of the printed operand that names them, or -1 if they stand
     in the encoding alone (the uniform pair that addresses global memory). `fixed` is
     True if the instruction can name no other registers (the predicates in a mask).
-    The constants RZ, URZ, PT and UPT are not references.
+    `first` is a multiple of `alignment`; 0 stands for `count`. The constants RZ, URZ, PT
+    and UPT are not references.
     """
 
     file: str
@@ -25,6 +26,12 @@ class RegisterReference:
     count: int
     operand: int
     fixed: bool = False
+    alignment: int = 0
+
+    @property
+    def step(self) -> int:
+        """The alignment of the first register."""
+        return self.alignment or self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,8 @@ class SassInstruction:
     `@!PT`: the instruction has no effect. `definitions` and `uses` are in the order
     of the print, hidden ones last, without the guard. `encoding` is the 128-bit word.
     `target` is the label that a branch, a call or a BSSY names. `table` are the labels
-    that a jump through a table (BRX) can lead to, as ptxas lists them.
+    that a jump through a table (BRX) can lead to, as ptxas lists them. With
+    `variable_latency` only a barrier shows when it has read and written.
     """
 
     address: int
@@ -60,6 +68,7 @@ class SassInstruction:
     encoding: int
     target: str | None
     table: tuple[str, ...] = ()
+    variable_latency: bool = False
 
     @property
     def is_conditional_branch(self) -> bool:
@@ -86,13 +95,15 @@ class SassFunction:
 
     `labels` maps a label to the instruction after it, or to the number of
     instructions at the end. `register_count` is the count in the section
-    (SHI_REGISTERS). `known_blocks` is empty until flow.control_flow fills it.
+    (SHI_REGISTERS); 0 if nvdisasm prints none, as for sm_90. `known_blocks` is empty until
+    flow.control_flow fills it.
     """
 
     name: str
     instructions: tuple[SassInstruction, ...]
     labels: Mapping[str, int]
     register_count: int
+    architecture: str = "sm_80"
     known_blocks: list[SassBlock] = field(
         default_factory=list, init=False, compare=False, repr=False
     )

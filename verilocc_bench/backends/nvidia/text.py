@@ -2,8 +2,8 @@
 
 An instruction takes two lines: its text with the low 64 bits, then the high 64
 bits. Cost: linear in the text; equal texts of instructions are analysed once.
-Limits: only sm_80. A line of unknown form raises InputError, and an operation that
-the table does not cover raises RejectedKernel.
+Limits: only the architectures that `architectures` lists. A line of unknown form raises
+InputError, and an operation that the table does not cover raises RejectedKernel.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from verilocc_bench.backends.nvidia.architectures import (
+    ARCHITECTURES,
+    VARIABLE_LATENCY,
+    Architecture,
+)
 from verilocc_bench.backends.nvidia.effects import DecodedEffects, effects_of, hidden_pair
 from verilocc_bench.backends.nvidia.operands import parse_operand
 from verilocc_bench.backends.nvidia.records import SassFunction, SassGuard, SassInstruction
 from verilocc_bench.errors import InputError, RejectedKernel
 
-_ARCHITECTURE = "sm_80"
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,8})\*/ +([^;]*);\s*/\* 0x([0-9a-f]{16}) \*/\s*")
 _HIGH_HALF = re.compile(r"\s*/\* 0x([0-9a-f]{16}) \*/\s*")
 _BODY = re.compile(r"(?:@(!?)(U?P)([0-6]|T) +)?([A-Z][A-Z0-9a-z_.]*)(?: +(\S.*))?")
@@ -31,6 +35,7 @@ _REGISTERS = re.compile(r'\s*\.sectioninfo\s+@"SHI_REGISTERS=(\d{1,3})"\s*')
 _SIZE = re.compile(r"\s*\.size\s+([^,\s]+),\(([^\s()]+) - ([^\s()]+)\)\s*")
 _IGNORED = re.compile(
     r"\s*(?://.*)?|\s*\.(?:elftype|headerflags|sectionflags|align|global|weak|local|type|other)\s.*"
+    r"|\s*\.size\s+\.nv\.reservedSmem\.\w+,0x[0-9a-f]+"
 )
 _INSTRUCTION_BYTES = 16
 _CALLS = ("CALL", "RET")
@@ -47,6 +52,7 @@ class _Body:
     effects: DecodedEffects
     target: str | None
     table: tuple[str, ...]
+    variable_latency: bool
 
 
 @dataclass(slots=True)
@@ -65,7 +71,7 @@ def parse_sass(text: str, source: str = "<disassembly>") -> tuple[SassFunction, 
     """The functions of a disassembly, one for each code section, in the order of the text.
 
     Raises InputError, with `source` and the line, if the text is not the whole
-    output of `nvdisasm -c -hex` for sm_80, and RejectedKernel (`unknown-opcode`,
+    output of `nvdisasm -c -hex` for a known architecture, and RejectedKernel (`unknown-opcode`,
     `unknown-operands`) for an instruction with unknown definitions and uses.
     """
     return _SassParser(source).parse(text)
@@ -75,7 +81,7 @@ class _SassParser:
     def __init__(self, source: str) -> None:
         self.source = source
         self.number = 0
-        self.architecture: str | None = None
+        self.architecture: Architecture | None = None
         self.section: _UnfinishedFunction | None = None
         self.functions: list[SassFunction] = []
         self.bodies: dict[str, _Body] = {}
@@ -132,6 +138,7 @@ class _SassParser:
                 encoding,
                 body.target,
                 body.table,
+                body.variable_latency,
             )
         )
 
@@ -166,7 +173,13 @@ class _SassParser:
             effects,
             _target(operands),
             table,
+            self.has_variable_latency(opcode),
         )
+
+    def has_variable_latency(self, opcode: str) -> bool:
+        stem = opcode.partition(".")[0]
+        assert self.architecture is not None
+        return stem in VARIABLE_LATENCY and stem not in self.architecture.fixed_latency
 
     def other_line(self, line: str) -> None:
         """Reads a label or a directive."""
@@ -179,9 +192,10 @@ class _SassParser:
         elif (match := _SIZE.fullmatch(line)) is not None:
             self.current_section().ends.append((match[2], self.number))
         elif (match := _TARGET.fullmatch(line)) is not None:
-            self.architecture = match[1]
-            if match[1] != _ARCHITECTURE:
-                raise self.error(f"expected .target {_ARCHITECTURE}, not {match[1]}")
+            self.architecture = ARCHITECTURES.get(match[1].removesuffix("a"))
+            if self.architecture is None:
+                known = " or ".join(ARCHITECTURES)
+                raise self.error(f"expected .target {known}, not {match[1]}")
         elif not _IGNORED.fullmatch(line):
             raise self.error(
                 f"expected an instruction with its encoding, a label or a directive, "
@@ -202,7 +216,7 @@ class _SassParser:
     def start_section(self, name: str) -> None:
         self.finish_section()
         if self.architecture is None:
-            raise self.error(f"expected .target {_ARCHITECTURE} before the sections")
+            raise self.error("expected .target before the sections")
         self.section = _UnfinishedFunction(name, self.number)
 
     def finish_section(self) -> None:
@@ -210,8 +224,11 @@ class _SassParser:
         section, self.section = self.section, None
         if section is None:
             return
+        assert self.architecture is not None
         if section.register_count is None:
-            raise self.error("expected .sectioninfo with SHI_REGISTERS", section.line)
+            if self.architecture.prints_register_count:
+                raise self.error("expected .sectioninfo with SHI_REGISTERS", section.line)
+            section.register_count = 0
         if not section.ends or not section.instructions:
             raise self.error("expected a function with a .size and instructions", section.line)
         for label, line in section.ends:
@@ -233,6 +250,7 @@ class _SassParser:
                 tuple(section.instructions),
                 MappingProxyType(section.labels),
                 section.register_count,
+                self.architecture.name,
             )
         )
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from math import gcd
 
 from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
@@ -46,7 +45,8 @@ from verilocc_bench.ir import (
     VirtualLanes,
     parse_function,
 )
-from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, RESERVED, SM_80
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.nvidia import COMPILER_REGISTERS, RESERVED
 
 _FIRST_UNIT = {"R": 0, "P": 256, "UR": 264, "UP": 328}
 """Where the units of each of `FILES` begin in a mask of units."""
@@ -100,7 +100,10 @@ def _check_header(subject: Function, function: SassFunction, register_limit: int
             if (units.file, index) not in reserved:
                 name = f"{units.file}{index}"
                 raise _rejected(function, "", f"the text does not reserve {name}")
-    for file in SM_80.files:
+    target = get_target(function.architecture)
+    if subject.target != target.name:
+        raise _rejected(function, "", f"the text is for {subject.target}")
+    for file in target.files:
         room = file.count
         if file.name == "R":
             room = min(room, max(0, register_limit - COMPILER_REGISTERS))
@@ -118,11 +121,6 @@ class _InstructionCheck:
 
     def __init__(self, subject: Function, label: Assignment, function: SassFunction) -> None:
         self.subject, self.label, self.function = subject, label, function
-        # Each legal base of a register is a multiple of its alignment.
-        self.alignments = [
-            gcd(*(number for each in c.ranges for number in (each.first, each.step)))
-            for c in subject.virtual_registers
-        ]
 
     def check(self, blocks: Sequence[SassBlock], indices: Sequence[Sequence[int]]) -> None:
         if len(self.subject.blocks) != len(blocks):
@@ -207,10 +205,18 @@ class _InstructionCheck:
             raise _rejected(
                 self.function, _place(code), f"the text does not fix {_name(file, first, count)}"
             )
-        if location.first % count or self.alignments[location.register] % count:
+        if not self._aligned(location, reference.step):
             name = self.subject.virtual_registers[location.register].name
             reason = f"the class {name} does not align {_name(file, first, count)}"
             raise _rejected(self.function, _place(code), reason)
+
+    def _aligned(self, location: VirtualLanes, step: int) -> bool:
+        """True if each legal base puts the first register at a multiple of `step`."""
+        return all(
+            (each.first + location.first) % step == 0
+            and (each.step % step == 0 or each.last == each.first)
+            for each in self.subject.virtual_registers[location.register].ranges
+        )
 
     def _guard(self, instruction: Instruction) -> str:
         if instruction.guard is None:

@@ -32,7 +32,13 @@ CUDA_OPTIONS: dict[str, tuple[str, ...]] = {
     "nvdisasm": ("--print-code", "--print-instruction-encoding"),
     "nvdisasm life ranges": ("--print-code", "--life-range-mode", "narrow"),
 }
-"""The options of each run, for records of how a result was made."""
+"""The options of each run for sm_80, for records of how a result was made."""
+
+
+def options_for(architecture: str) -> dict[str, tuple[str, ...]]:
+    """CUDA_OPTIONS, with ptxas for that architecture."""
+    return CUDA_OPTIONS | {"ptxas": (f"--gpu-name={architecture}",)}
+
 
 _PACKAGES: dict[CudaTool, str] = {
     "ptxas": "nvidia-cuda-nvcc",
@@ -84,14 +90,16 @@ def tool_version(tool: CudaTool) -> str:
     return _version_of(find_tool(tool))
 
 
-def assemble(ptx: str, *, maximum_registers: int | None = None) -> bytes:
-    """The cubin for sm_80 that ptxas makes of a PTX module, at its usual optimization.
+def assemble(
+    ptx: str, *, architecture: str = "sm_80", maximum_registers: int | None = None
+) -> bytes:
+    """The cubin for an architecture that ptxas makes of a PTX module, at its usual optimization.
 
     `maximum_registers` replaces the limits of the kernels themselves (`.maxnreg`).
     Raises RejectedKernel (`ptxas-failed`) if ptxas refuses the text or does not end,
     and errors like find_tool.
     """
-    options = [*CUDA_OPTIONS["ptxas"]]
+    options = [*options_for(architecture)["ptxas"]]
     if maximum_registers is not None:
         options += ["--override-directive-values", f"--maxrregcount={maximum_registers}"]
     ptxas = find_tool("ptxas")

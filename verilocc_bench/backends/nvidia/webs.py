@@ -8,8 +8,10 @@ leaves earlier ones in place exactly where its guard fails. So two values that o
 follow each other in a register under guards are two webs, and the webs do not
 depend on the compiler's choice of registers.
 
-Webs that one operand names together form a *group*: a tuple of 1, 2 or 4 registers
-with the offset of each web in it. Only offsets within operands decide the groups.
+Webs that one operand names together form a *group*: a tuple of registers with the
+offset of each web in it. Only offsets within operands decide the groups. A group has 1,
+2 or 4 registers, unless a product of a warp group names it: its accumulator may have up
+to 128, from a multiple of 8 on.
 
 A use that no definition reaches is a web. An instruction that names a register by
 its number (predicates in a mask) pins its web; the stack pointer R1 is always
@@ -47,11 +49,16 @@ WIDTHS = (1, 2, 4)
 
 @dataclass(frozen=True, slots=True)
 class WebGroup:
-    """Webs that are allocated together: `width` registers of `file`, compiled at `base`."""
+    """Webs that are allocated together: `width` registers of `file`, compiled at `base`.
+
+    Legal bases are those from `first` on in steps of `step`.
+    """
 
     file: str
     width: int
     base: int
+    first: int
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +304,10 @@ def _lay_out(
 ) -> WebGroups:
     """Numbers the groups by their first reference, and finds their width and base."""
     extents: dict[int, tuple[int, int]] = {}
-    for _, _, webs in tuples:
+    steps: dict[int, int] = {}
+    for _, reference, webs in tuples:
+        top, _ = locate(webs[0])
+        steps[top] = max(steps.get(top, 1), reference.step)
         for web in webs:
             top, offset = locate(web)
             low, high = extents.get(top, (offset, offset))
@@ -315,11 +325,12 @@ def _lay_out(
                 raise _rejected(function, key[0], "a tuple has a register that is fixed")
             continue
         if top not in numbers:
-            if width not in WIDTHS or base % width:
+            step = steps[top]
+            if step <= max(WIDTHS) and (width not in WIDTHS or base % width):
                 tied = f"{reference.file}{base} and {width - 1} more"
                 raise _rejected(function, key[0], f"{tied} are tied: no aligned tuple")
             numbers[top] = len(groups)
-            groups.append(WebGroup(reference.file, width, base))
+            groups.append(WebGroup(reference.file, width, base, base % step, step))
         group = groups[numbers[top]]
         assert (group.file, group.base) == (reference.file, base)
         places[key] = ReferencePlace(numbers[top], offset - low)

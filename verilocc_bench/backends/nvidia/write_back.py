@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from verilocc_bench.backends.nvidia.cubin import CubinKernel
+from verilocc_bench.backends.nvidia.cubin import CubinKernel, read_cubin
 from verilocc_bench.backends.nvidia.encoding import register_fields, reuse_fields, reuse_mask
 from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.hazards import Hazard, find_hazards
@@ -41,7 +41,7 @@ from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import GUARD, ReferenceKey
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment
-from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
+from verilocc_bench.targets.nvidia import COMPILER_REGISTERS
 
 _INSTRUCTION_BYTES = 16
 
@@ -121,8 +121,8 @@ def write_assignment(
         lowered = disassembled_function(data, source or "<cubin>", normalized.name)
     prove_instructions(original, lowered, renaming)
     prove_bytes(cubin, data, kernel)
-    if lowered.register_count != count:
-        raise ProofFailed(f"{kernel.name}: expected {count} registers in the section's header")
+    if read_cubin(data).kernel(normalized.name).register_count != count:
+        raise ProofFailed(f"{kernel.name}: expected {count} registers in the file's headers")
     before = len(find_hazards(original))
     hazards = new_hazards(original, renaming)
     changed = sum(
@@ -228,7 +228,8 @@ def _patched_file(cubin: bytes, kernel: CubinKernel, words: list[int], count: in
     data = bytearray(cubin)
     code = b"".join(word.to_bytes(_INSTRUCTION_BYTES, "little") for word in words)
     data[kernel.code_offset : kernel.code_offset + kernel.code_size] = code
-    data[kernel.register_count_offset] = count
+    if kernel.register_count_offset is not None:
+        data[kernel.register_count_offset] = count
     for offset in kernel.register_attribute_offsets:
         data[offset : offset + 4] = count.to_bytes(4, "little")
     return bytes(data)

@@ -1,0 +1,96 @@
+"""What differs from one NVIDIA architecture to the next in cubins and machine code.
+
+The rest is the same for all: the words of 128 bits, their control fields, the encodings of
+the operations that several have, and the format of nvdisasm's life ranges (measured on
+sm_80 and sm_90 with ptxas and nvdisasm 13.5). An operation that an architecture lacks never
+comes out of its cubins, so the tables of operations and encodings have one row for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.target import Target
+
+
+def operations(text: str) -> frozenset[str]:
+    """The names in a text."""
+    return frozenset(text.split())
+
+
+VARIABLE_LATENCY = operations(
+    "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND HGMMA I2F "
+    "IGMMA LD LDC LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QGMMA QSPC R2UR RED REDG "
+    "REDUX S2R S2UR SHFL ST STG STL STS STSM"
+)
+"""The operations of variable latency, on one architecture or another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The row of an architecture.
+
+    `number` is its compute capability without the dot. `flags` are the e_flags that ptxas
+    13 writes into a cubin. `fixed_latency` are the operations that have a fixed latency
+    here and a variable one elsewhere. `distances` is the file of its table of distances, in
+    which the operations `alone` have classes of their own. With
+    `prints_register_count` the count stands in the code section's header, too.
+    """
+
+    number: int
+    flags: int
+    fixed_latency: frozenset[str]
+    distances: str
+    alone: frozenset[str]
+    prints_register_count: bool
+
+    @property
+    def name(self) -> str:
+        """Its name for ptxas (`sm_80`)."""
+        return f"sm_{self.number}"
+
+    @property
+    def target(self) -> Target:
+        """Its register files."""
+        return get_target(self.name)
+
+
+ARCHITECTURES: Mapping[str, Architecture] = {
+    row.name: row
+    for row in (
+        Architecture(
+            80,
+            0x0A005004,
+            frozenset(),
+            "distances_sm_80.json",
+            frozenset(),
+            prints_register_count=True,
+        ),
+        Architecture(
+            90,
+            0x06005A04,
+            # No barrier stands at R2UR in 89 of 89 kernels, unlike on sm_80.
+            frozenset({"R2UR"}),
+            "distances_sm_90.json",
+            # One cycle behind USHF or UIADD3 a ULDC may not overwrite what they read: an H200
+            # leaves other bits. Behind UMOV it may.
+            operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF"),
+            prints_register_count=False,
+        ),
+    )
+}
+
+
+def architecture_named(name: str, source: object = None) -> Architecture:
+    """The row of that name. Raises InputError about `source` that lists the known ones."""
+    row = ARCHITECTURES.get(name)
+    if row is None:
+        known = " or ".join(ARCHITECTURES)
+        raise InputError(
+            f"expected a cubin for {known}, this is one for {name}",
+            source=None if source is None else str(source),
+        )
+    return row
