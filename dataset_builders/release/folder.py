@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from dataset_builders.sweeps.point import RowPoint
 from verilocc_bench.dataset import RawRow, Row, row_digest, write_parquet
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import file_sha256, write_atomically
 
 TRACK_FOLDERS = {"assign": "data", "split": "split"}
 """The folder of each track."""
@@ -39,7 +38,7 @@ class FolderWriter:
 
     def note(self, name: str) -> None:
         """Keeps the hash of a file."""
-        self.hashes[name] = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
+        self.hashes[name] = file_sha256(self.folder / name)
 
     def add_manifest(self, document: Mapping[str, Any]) -> None:
         """Writes the manifest, which comes last."""
