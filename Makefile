@@ -8,7 +8,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 PYTEST_PROCESSES := --numprocesses $(shell $(PYTHON) -c "import os; print(min(len(os.sched_getaffinity(0)) + 1, 8))") --dist worksteal
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS ?= 1
-DISTANCES ?= results/distances.jsonl
+ARCHITECTURE ?= sm_80
+DISTANCES ?= results/distances_$(ARCHITECTURE).jsonl
 LONG_RUN := results/long-run
 LONG_RUN_SEEDS := $(shell seq 1 100)
 FUZZ_STATE ?= results/small-scope.json
@@ -115,11 +116,11 @@ fuzz-small: $(VENV)/dev ## Ask all judges about all answers to all small functio
 mutants: $(VENV)/mutants ## Change the analyses and the judges, and see the tests notice; takes an hour or two, and goes on where it was interrupted
 	$(BIN)/python -m tests.mutants --jobs $(MUTANT_JOBS)
 
-distances: $(VENV)/dev ## Mine the distances that ptxas relies on, from random kernels and from the sm_80 points of the sweeps; takes an hour, and goes on where it was interrupted
-	$(BIN)/python -m benchmarks.distances generate 1900 --measured $(DISTANCES)
-	$(BIN)/python -m benchmarks.distances compile mini default --measured $(DISTANCES)
-	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES)
-	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES)
+distances: $(VENV)/dev ## Mine the distances that ptxas relies on, for ARCHITECTURE (sm_80) from random kernels and from the points of the sweeps; takes an hour, and goes on where it was interrupted
+	$(BIN)/python -m benchmarks.distances generate 1900 --measured $(DISTANCES) --architecture $(ARCHITECTURE)
+	$(BIN)/python -m benchmarks.distances compile mini default --measured $(DISTANCES) --architecture $(ARCHITECTURE)
+	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES) --architecture $(ARCHITECTURE)
+	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES) --architecture $(ARCHITECTURE)
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and Z3's times beside ours
 	$(BIN)/python -m benchmarks.speed
