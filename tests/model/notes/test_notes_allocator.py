@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.notes.test_mentions import EXAMPLE, example
+from tests.model.notes.test_mentions import example
+from tests.model.scripted import TINY
 from verilocc_bench.allocators import Assistance, FailureKind, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
@@ -63,7 +64,7 @@ def test_a_batch_gives_what_its_requests_give_alone(folder: Path) -> None:
 
 def test_classes_without_words_have_no_answer(folder: Path) -> None:
     allocator = NotesAllocator("m", folder, LocalModelSettings())
-    text = EXAMPLE.replace("S2 2 s/2 vcc/2", "C2 2 vcc/2").replace(":S2", ":C2")
+    text = TINY.replace("S2 2 s/2 vcc/2", "C2 2 vcc/2").replace(":S2", ":C2")
     lines = text.splitlines(keepends=True)
     lines[5], lines[6] = sorted((lines[5], lines[6]))
     problem = AllocationProblem.from_text("".join(lines))

@@ -10,8 +10,9 @@ import pytest
 
 from tests.generated import random_function
 from tests.model.notes.speaker import conversation, read, speak
-from tests.model.notes.test_mentions import EXAMPLE, example
+from tests.model.notes.test_mentions import example
 from tests.model.notes.without_analyses import forbid_analyses
+from tests.model.scripted import TINY
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
@@ -246,10 +247,10 @@ def test_a_window_is_given_again_with_the_notes_as_they_were(way: str) -> None:
 
 
 def test_classes_without_a_word_are_refused() -> None:
-    text = EXAMPLE.replace("S2 2 s/2 vcc/2", "C2 2 vcc/2").replace(":S2", ":C2")
+    text = TINY.replace("S2 2 s/2 vcc/2", "C2 2 vcc/2").replace(":S2", ":C2")
     with pytest.raises(InputError, match="no word for class C2"):
         list(conversation(parse_function(text, "vcc alone")))
-    wide = EXAMPLE.replace("v:16", "v:64").replace("V2 2 v/2", "V2 32 v/2")
+    wide = TINY.replace("v:16", "v:64").replace("V2 2 v/2", "V2 32 v/2")
     with pytest.raises(InputError, match="text-notes has no word for class V2"):
         list(conversation(parse_function(wide, "wide")))
 

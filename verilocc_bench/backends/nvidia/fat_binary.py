@@ -27,13 +27,14 @@ def is_fat_binary(data: bytes) -> bool:
     return is_cubin(data) and machine != _MACHINE_CUDA and _MAGIC in data
 
 
-def cubins_of(data: bytes, source: Path) -> list[bytes]:
-    """The cubins of a fat binary for the first known architecture that it has.
+def cubins_of(data: bytes, source: Path, architecture: str | None = None) -> list[bytes]:
+    """The cubins of a fat binary for an architecture, or for the first known one that it has.
 
     Raises InputError if it has none.
     """
     extracted = extract_cubins(data, source)
-    by_name = {name: [c for n, c in extracted if n == name] for name in ARCHITECTURES}
+    wanted = ARCHITECTURES if architecture is None else (architecture,)
+    by_name = {name: [c for n, c in extracted if n == name] for name in wanted}
     found = next((cubins for cubins in by_name.values() if cubins), [])
     if not found:
         others = ", ".join(sorted({architecture for architecture, _ in extracted})) or "PTX alone"
@@ -45,9 +46,11 @@ def cubins_of(data: bytes, source: Path) -> list[bytes]:
     return found
 
 
-def cubin_with(data: bytes, source: Path, function: str | None) -> bytes:
+def cubin_with(
+    data: bytes, source: Path, function: str | None, architecture: str | None = None
+) -> bytes:
     """The cubin that has a kernel, or the only kernel. Raises InputError without one."""
-    cubins = cubins_of(data, source)
+    cubins = cubins_of(data, source, architecture)
     owners = [
         (kernel.name, cubin) for cubin in cubins for kernel in read_cubin(cubin, source).kernels
     ]

@@ -42,6 +42,7 @@ class SassCode:
 
 SassKernel = Kernel[SassCode]
 
+_SM_90 = re.compile(rb"^\s*\.target\s+(sm_90a?)\b", re.MULTILINE)
 _PTX = re.compile(rb"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
 
 
@@ -50,12 +51,19 @@ def holds_code(data: bytes) -> bool:
     return is_cubin(data) or is_fat_binary(data) or _PTX.search(data[:PTX_HEAD_BYTES]) is not None
 
 
-def _cubin_of(data: bytes, source: Path) -> bytes:
-    """The cubin itself, or the one that ptxas makes of PTX for sm_80."""
+def _cubin_of(data: bytes, source: Path, architecture: str | None) -> bytes:
+    """The cubin itself, or the one that ptxas makes of PTX.
+
+    Without `architecture` PTX for sm_90 is assembled for the target that it names, any
+    other for sm_80.
+    """
     if is_cubin(data):
         return data
+    if architecture is None:
+        named = _SM_90.search(data[:PTX_HEAD_BYTES])
+        architecture = "sm_80" if named is None else named[1].decode()
     try:
-        return assemble(decode_text(data, source))
+        return assemble(decode_text(data, source), architecture=architecture)
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
 
@@ -68,10 +76,11 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
     """
     _check_architecture(source, options)
     if is_fat_binary(data):
-        data = cubin_with(data, source, options.function)
-    data = _cubin_of(data, source)
+        data = cubin_with(data, source, options.function, options.arch)
+    data = _cubin_of(data, source, options.arch)
     try:
         cubin_kernel, gated = load_kernel(data, source, options.function)
+        _check_own_architecture(gated, options)
         limit = _register_limit(cubin_kernel, options.max_threads)
         return _kernel(data, cubin_kernel, gated, limit, str(source))
     except RejectedKernel as rejection:
@@ -85,7 +94,12 @@ def read_kernels(
 ) -> Iterator[tuple[str, SassKernel | str]]:
     """Each kernel of the file by its name, or the reason why it cannot be read."""
     _check_architecture(source, options)
-    for cubin in cubins_of(data, source) if is_fat_binary(data) else [_cubin_of(data, source)]:
+    cubins = (
+        cubins_of(data, source, options.arch)
+        if is_fat_binary(data)
+        else [_cubin_of(data, source, options.arch)]
+    )
+    for cubin in cubins:
         yield from _kernels_of(cubin, source, options)
 
 
@@ -98,6 +112,7 @@ def _kernels_of(
             continue
         limit = _register_limit(cubin_kernel, options.max_threads)
         try:
+            _check_own_architecture(gated, options)
             yield cubin_kernel.name, _kernel(data, cubin_kernel, gated, limit, str(source))
         except RejectedKernel as rejection:
             yield cubin_kernel.name, rejection.reason
@@ -139,6 +154,12 @@ def machine_problem(kernel: SassKernel) -> MachineProblem:
 def _check_architecture(source: Path, options: ReadOptions) -> None:
     if options.arch is not None and get_target(options.arch).vendor != _VENDOR:
         raise InputError(f"expected machine IR for {options.arch}, this is a cubin", source=source)
+
+
+def _check_own_architecture(gated: GatedFunction, options: ReadOptions) -> None:
+    found = gated.function.architecture
+    if options.arch not in (None, found):
+        raise InputError(f"expected a cubin for {options.arch}, this is one for {found}")
 
 
 def _register_limit(kernel: CubinKernel, max_threads: int | None) -> int:
