@@ -233,6 +233,10 @@ FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str]] = {
         lambda f: with_budget(f, "P", 6),
         "sums: the text allows 6 registers of P, not 7$",
     ),
+    "another architecture": (
+        lambda f: replace(f, target="sm_90"),
+        "sums: the text is for sm_90$",
+    ),
     "live into the entry": (
         lambda f: replace(f, live_ins=(FixedUnits("R", 7, 1),)),
         "sums: the text has registers that are live into the entry$",

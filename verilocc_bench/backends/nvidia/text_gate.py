@@ -98,8 +98,7 @@ def _check_header(subject: Function, function: SassFunction, register_limit: int
     for units in RESERVED:
         for index in range(units.first, units.first + units.count):
             if (units.file, index) not in reserved:
-                name = f"{units.file}{index}"
-                raise _rejected(function, "", f"the text does not reserve {name}")
+                raise _rejected(function, "", f"the text does not reserve {units.file}{index}")
     target = get_target(function.architecture)
     if subject.target != target.name:
         raise _rejected(function, "", f"the text is for {subject.target}")
@@ -109,9 +108,8 @@ def _check_header(subject: Function, function: SassFunction, register_limit: int
             room = min(room, max(0, register_limit - COMPILER_REGISTERS))
         found = subject.file(file.name).count
         if found != room:
-            raise _rejected(
-                function, "", f"the text allows {found} registers of {file.name}, not {room}"
-            )
+            reason = f"the text allows {found} registers of {file.name}, not {room}"
+            raise _rejected(function, "", reason)
     if subject.live_ins:
         raise _rejected(function, "", "the text has registers that are live into the entry")
 
