@@ -91,7 +91,7 @@ class AmdgpuBackend:
 
 
 class NvidiaBackend:
-    """sm_80. Files are cubins, with the compiler's registers, or PTX; lowering patches cubins."""
+    """NVIDIA. Files are cubins, with the compiler's registers, or PTX; lowering patches cubins."""
 
     vendor = "nvidia"
     raw_format = "cubin"

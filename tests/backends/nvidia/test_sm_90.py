@@ -75,6 +75,19 @@ def test_a_kernel_is_read_and_written_back(ptx: str) -> None:
     assert other.verdict is RunVerdict.BY_THE_RULES
 
 
+@pytest.mark.parametrize("arch", [None, "sm_90"])
+def test_ptx_is_assembled_for_the_target_that_it_names(arch: str | None) -> None:
+    kernels.require_tools()
+    kernel = read_kernel(PRODUCTS.encode(), Path("kernel.ptx"), ReadOptions(arch=arch))
+    assert kernel.problem.target is get_target("sm_90")
+
+
+def test_ptx_for_sm_90_is_refused_for_sm_80() -> None:
+    kernels.require_tools()
+    with pytest.raises(InputError, match=r"kernel\.ptx"):
+        read_kernel(PRODUCTS.encode(), Path("kernel.ptx"), ReadOptions(arch="sm_80"))
+
+
 def test_an_accumulator_starts_at_a_multiple_of_eight() -> None:
     kernel = read_kernel(kernels.assembled(PRODUCTS, "sm_90a"), Path("kernel.cubin"), ReadOptions())
     text = print_function(kernel.problem.function)

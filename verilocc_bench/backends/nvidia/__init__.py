@@ -1,1 +1,1 @@
-"""sm_80: reads cubins as nvdisasm prints them, and writes patched cubins."""
+"""NVIDIA: reads cubins as nvdisasm prints them, and writes patched cubins."""

@@ -34,7 +34,8 @@ def cubins_of(data: bytes, source: Path, architecture: str | None = None) -> lis
     """
     extracted = extract_cubins(data, source)
     wanted = ARCHITECTURES if architecture is None else (architecture,)
-    by_name = {name: [c for n, c in extracted if n == name] for name in wanted}
+    # Code that needs the features of one chip alone is named sm_90a.
+    by_name = {name: [c for n, c in extracted if n.removesuffix("a") == name] for name in wanted}
     found = next((cubins for cubins in by_name.values() if cubins), [])
     if not found:
         others = ", ".join(sorted({architecture for architecture, _ in extracted})) or "PTX alone"

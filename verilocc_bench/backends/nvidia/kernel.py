@@ -54,16 +54,16 @@ def holds_code(data: bytes) -> bool:
 def _cubin_of(data: bytes, source: Path, architecture: str | None) -> bytes:
     """The cubin itself, or the one that ptxas makes of PTX.
 
-    Without `architecture` PTX for sm_90 is assembled for the target that it names, any
-    other for sm_80.
+    PTX that names sm_90 or sm_90a is assembled for that target, unless `architecture` is
+    another. Any other PTX is assembled for `architecture`, or for sm_80 without one.
     """
     if is_cubin(data):
         return data
-    if architecture is None:
-        named = _SM_90.search(data[:PTX_HEAD_BYTES])
-        architecture = "sm_80" if named is None else named[1].decode()
+    named = _SM_90.search(data[:PTX_HEAD_BYTES])
+    if named is not None and architecture in (None, "sm_90"):
+        architecture = named[1].decode()
     try:
-        return assemble(decode_text(data, source), architecture=architecture)
+        return assemble(decode_text(data, source), architecture=architecture or "sm_80")
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
 
