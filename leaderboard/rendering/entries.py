@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from verilocc_bench.evaluation.metrics import (
     pass_at_k,
 )
 from verilocc_bench.evaluation.schema import check_schema
+from verilocc_bench.evaluation.score import bound_of, kernel_score
 from verilocc_bench.evaluation.summary import SIZES
 from verilocc_bench.files import read_json
 
@@ -65,7 +67,8 @@ class EntryFigures:
     of vector registers over the label's, `conflicts` is bank conflicts over the
     label's, `above_bound` is registers above the lower bound, `gained` and
     `lost` count kernels with another occupancy, `spill_cost` and `move_cost`
-    are means on the split track.
+    are means on the split track. `score` has the mean score and, over all kernels of a
+    board, its interval.
     """
 
     kernels: int
@@ -78,6 +81,7 @@ class EntryFigures:
     lost: int | None
     spill_cost: float | None
     move_cost: float | None
+    score: tuple[float, float | None, float | None] | None = None
 
 
 def size_of(kernel: KernelRecord) -> str:
@@ -155,7 +159,9 @@ class BoardEntry:
             if each["label_occupancy"] is not None
         ]
         # With spills an answer may use fewer registers than were live at once.
-        gaps = [] if self.is_split else [float(each["registers"] - each["bound"]) for each in valid]
+        gaps = [
+            float(each["registers"] - bound_of(each)) for each in (() if self.is_split else valid)
+        ]
         return EntryFigures(
             len(kernels),
             len(valid),
@@ -169,6 +175,7 @@ class BoardEntry:
                 mean([float(each[name]) for each in valid]) if self.is_split else None
                 for name in ("spill_cost", "move_cost")
             ),
+            score=None if self.is_split else _score(kernels, with_interval=scope == Scope()),
         )
 
     @property
@@ -205,6 +212,14 @@ class BoardEntry:
     def is_split(self) -> bool:
         """True if its answers may have edits."""
         return bool(self.document["board"]["track"] == "split")
+
+
+def _score(
+    kernels: Sequence[KernelRecord], *, with_interval: bool
+) -> tuple[float, float | None, float | None]:
+    scores = [kernel_score(kernel) for kernel in kernels]
+    low, high = bootstrap_interval(scores, 0) if with_interval else (None, None)
+    return math.fsum(scores) / len(scores), low, high
 
 
 def scopes(entries: Sequence[BoardEntry], functions: int) -> list[tuple[Scope, int]]:

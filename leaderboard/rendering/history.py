@@ -52,7 +52,9 @@ class History:
 
 
 def history_plot(
-    entries: Sequence[BoardEntry], figures: Mapping[str, Mapping[str, EntryFigures | None]]
+    entries: Sequence[BoardEntry],
+    ranks: Sequence[int],
+    figures: Mapping[str, Mapping[str, EntryFigures | None]],
 ) -> History | None:
     """The history of a table, whose entries are sorted by rank, over all kernels.
 
@@ -60,7 +62,7 @@ def history_plot(
     than two days.
     """
     found: list[tuple[date | None, int, BoardEntry, float]] = []
-    for rank, entry in enumerate(entries, 1):
+    for rank, entry in zip(ranks, entries, strict=True):
         each = figures.get(Scope().key, {}).get(entry.path)
         cost = None if each is None else each.spill_cost if entry.is_split else each.registers
         if cost is not None and (entry.date or entry.is_base_line):

@@ -40,6 +40,15 @@
         cell.append(" ", interval);
         if (template) cell.append(bar(found));
       }
+    } else if (name === "score") {
+      const [value, low, high] = (figures && figures.score) || ["", null, null];
+      cell.dataset.value = value;
+      cell.textContent = value === "" ? missing : value.toFixed(3);
+      if (low !== null) {
+        const interval = document.createElement("small");
+        interval.textContent = `${low.toFixed(3)}–${high.toFixed(3)}`;
+        cell.append(" ", interval);
+      }
     } else if (name === "occupancy") {
       const known = figures && figures.gained !== null;
       cell.dataset.value = known ? figures.gained - figures.lost : "";
@@ -78,10 +87,19 @@
     number(table);
   }
 
-  // The rank is the place among the rows in sight.
+  // The rank is the place among the rows in sight; rows that the order cannot tell apart share one.
   function number(table) {
-    let place = 0;
-    for (const row of table.tBodies[0].rows) if (!row.hidden) row.querySelector(".rank").textContent = ++place;
+    const head = table.querySelector("[aria-sort]");
+    let place = 0, rank = 0, last = null;
+    for (const row of table.tBodies[0].rows) {
+      if (row.hidden) continue;
+      const cost = row.querySelector("[data-figure=spill_cost]"); // the second key of the split track
+      const value = [head ? row.children[head.cellIndex].dataset.value : "", cost ? cost.dataset.value : ""];
+      ++place;
+      if (!value[0] || String(value) !== String(last)) rank = place;
+      last = value;
+      row.querySelector(".rank").textContent = rank;
+    }
   }
 
   function fits(row, wanted) {

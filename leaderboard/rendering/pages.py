@@ -21,6 +21,7 @@ from leaderboard.rendering.scatter import scatter_plot
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluation.metrics import geometric_mean
+from verilocc_bench.evaluation.score import bound_of, is_reached
 from verilocc_bench.evaluation.table import code_change, percent
 
 if TYPE_CHECKING:
@@ -29,11 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """One table: entries with the same assistance and decoding."""
+    """One table: entries with the same assistance and decoding, the best first.
+
+    `ranks` are their places; entries with equal figures share one.
+    """
 
     assistance: str
     decoding: str
     entries: Sequence[BoardEntry]
+    ranks: Sequence[int]
+
+    @property
+    def meaning(self) -> str:
+        """What entries of this table were shown, and how their answers came about."""
+        return f"{SHOWN[self.assistance]} {DECODED[self.decoding]}"
 
 
 @dataclass(frozen=True)
@@ -51,24 +61,24 @@ class BoardPage:
             {entry.kind for entry in self.entries},
             key=lambda kind: (_place(kind[0], ASSISTANCE), _place(kind[1], DECODING)),
         )
-        return [
-            PageSection(*kind, self._ranked([e for e in self.entries if e.kind == kind]))
-            for kind in kinds
-        ]
+        return [self._ranked(kind) for kind in kinds]
 
-    def _ranked(self, entries: Sequence[BoardEntry]) -> list[BoardEntry]:
-        """The best first: by pass@1, then by registers or spill cost; partial entries last."""
+    def _ranked(self, kind: tuple[str, str]) -> PageSection:
+        """By score, or by pass@1 and spill cost on the split track; partial entries last."""
         figures = self.figures.get(Scope().key, {})
 
         def order(entry: BoardEntry) -> tuple[float, ...]:
             found = figures.get(entry.path)
             if found is None:
                 return (1.0, 0.0, 0.0)
-            cost = found.spill_cost if entry.is_split else found.registers
+            if found.score is not None:
+                return (0.0, -found.score[0], 0.0)
             passed = found.passed[0][1] if found.passed else -1.0
-            return (0.0, -passed, float("inf") if cost is None else cost)
+            return (0.0, -passed, float("inf") if found.spill_cost is None else found.spill_cost)
 
-        return sorted(entries, key=order)
+        entries = sorted((each for each in self.entries if each.kind == kind), key=order)
+        orders = [order(each) for each in entries]
+        return PageSection(*kind, entries, [1 + orders.index(each) for each in orders])
 
     @cached_property
     def scopes(self) -> list[tuple[Scope, int]]:
@@ -94,6 +104,12 @@ class BoardPage:
         return found
 
     @property
+    def possible(self) -> tuple[int, int]:
+        """On how many of the kernels an answer is known that reaches the bound."""
+        kernels = {kernel["id"]: kernel for entry in self.entries for kernel in entry.kernels}
+        return sum(map(is_reached, kernels.values())), len(kernels)
+
+    @property
     def bound(self) -> dict[str, float | None]:
         """The lower bound over the label's registers, by scope; empty if answers may spill."""
         if self.board.track == "split":
@@ -102,7 +118,7 @@ class BoardPage:
         return {
             scope.key: geometric_mean(
                 [
-                    kernel["bound"] / kernel["label_registers"]
+                    bound_of(kernel) / kernel["label_registers"]
                     for kernel in kernels.values()
                     if scope.has(kernel) and kernel["bound"] and kernel["label_registers"]
                 ]
@@ -112,8 +128,21 @@ class BoardPage:
         }
 
 
+SHOWN = {
+    Assistance.TEXT: "The function's text, and nothing worked out for the allocator.",
+    Assistance.INTERVALS: "The program works out where each value begins and ends in the text, "
+    "and which registers are free.",
+    Assistance.STATE: "The state of the registers is worked out, and shown: which are free for "
+    "what is to be placed.",
+}
+DECODED = {
+    "free": "Answers are taken as they are said.",
+    "constrained": "Only legal registers can be said.",
+    "checked": "What contradicts the model's own notes is asked again; no verifier is asked.",
+    "guided": "The verifier sends wrong answers back, as often as the last column says.",
+}
 ASSISTANCE = tuple(Assistance)
-DECODING = ("free", "constrained", "checked", "guided")
+DECODING = tuple(DECODED)
 
 
 def _place(value: str, order: Sequence[str]) -> int:
@@ -172,8 +201,9 @@ def board_page(page: BoardPage) -> str:
         boards=[board for board in page.shown if board.name != page.board.name],
         ks=ks or [1],
         first=figures.get(Scope().key, {}),
-        scatters=[scatter_plot(section.entries, figures) for section in page.sections],
-        histories=[history_plot(section.entries, figures) for section in page.sections],
+        scatters=[scatter_plot(each.entries, each.ranks, figures) for each in page.sections],
+        histories=[history_plot(each.entries, each.ranks, figures) for each in page.sections],
+        possible=page.possible,
         executed=any(entry.executed for entry in page.entries),
         machine_code=any(entry.machine_code for entry in page.entries),
         bound=bound.get(Scope().key),

@@ -52,11 +52,13 @@ class ScatterPlot:
 
 
 def scatter_plot(
-    entries: Sequence[BoardEntry], figures: Mapping[str, Mapping[str, EntryFigures | None]]
+    entries: Sequence[BoardEntry],
+    ranks: Sequence[int],
+    figures: Mapping[str, Mapping[str, EntryFigures | None]],
 ) -> ScatterPlot | None:
     """The plot of a table's entries over all kernels; None for fewer than two of them."""
     found = []
-    for rank, entry in enumerate(entries, 1):
+    for rank, entry in zip(ranks, entries, strict=True):
         each = figures.get(Scope().key, {}).get(entry.path)
         cost = None if each is None else each.spill_cost if entry.is_split else each.registers
         if each is not None and cost is not None and each.passed:

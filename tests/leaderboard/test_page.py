@@ -423,6 +423,7 @@ def test_places_in_a_plot() -> None:
     values = [(0.9, 1.2), (1.0, 0.95), (0.5, 1.0)]
     plot = scatter_plot(
         entries,
+        [1, 2, 3],
         {Scope().key: {e.path: figures(*v) for e, v in zip(entries, values, strict=True)}},
     )
     assert plot is not None
@@ -433,7 +434,28 @@ def test_places_in_a_plot() -> None:
         assert plot.left <= spot.low < spot.x <= spot.high <= plot.width
         assert 0 <= spot.y <= plot.bottom
     assert plot.across[-1].text == "100 %"
-    assert scatter_plot(entries[:1], {Scope().key: {entries[0].path: figures(1.0, 1.0)}}) is None
+    assert (
+        scatter_plot(entries[:1], [1], {Scope().key: {entries[0].path: figures(1.0, 1.0)}}) is None
+    )
+
+
+def test_own_entries_are_ranked_by_score_and_equal_ones_share_a_place() -> None:
+    entries = read_entries(Path(render.__file__).parent / "entries" / "mini")
+    board = next(each for each in boards_module.boards() if each.name == "mini")
+    page = BoardPage(board, entries, [board])
+    assert all(section.meaning for section in page.sections)  # words for every kind
+    table = page.sections[0]
+    scores = [page.figures[Scope().key][each.path] for each in table.entries]
+    found = [each.score[0] for each in scores if each is not None and each.score is not None]
+    assert found == sorted(found, reverse=True)
+    assert [name_of(each) for each in table.entries[:2]] == ["best", "tabu-search"]
+    assert found[0] == found[1] > found[2]
+    assert list(table.ranks[:3]) == [1, 1, 3]
+    assert page.possible[0] > 0.9 * page.possible[1] == 54
+
+
+def name_of(entry: BoardEntry) -> str:
+    return str(entry.submission["name"])
 
 
 def test_the_history_has_a_step_for_each_new_leader() -> None:
@@ -446,7 +468,8 @@ def test_the_history_has_a_step_for_each_new_leader() -> None:
             each.path: EntryFigures(4, 4, ((1, 1.0, None, None),), cost, 0.0, 1.0, 0, 0, None, None)
             for each, cost in dated
         }
-        return history_plot([each for each, _ in dated], {Scope().key: found})
+        ranks = range(1, len(dated) + 1)
+        return history_plot([each for each, _ in dated], ranks, {Scope().key: found})
 
     # Sorted by rank: the best came last.
     best, second = entry("best", "2026-03-01"), entry("second", "2026-01-01")

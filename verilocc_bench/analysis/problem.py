@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from verilocc_bench.analysis.liveness import Liveness, analyse_liveness
 from verilocc_bench.analysis.loops import loop_depths
@@ -24,6 +25,9 @@ from verilocc_bench.ir import (
 from verilocc_bench.targets import Target, get_target
 
 
+Made = TypeVar("Made")
+
+
 class AllocationProblem:
     """A function, its target and its analyses, each computed at first use and kept.
 
@@ -34,6 +38,7 @@ class AllocationProblem:
         self.function = function
         self.target: Target = get_target(function.target)
         self._normalized = normalized
+        self._prepared: dict[Callable[[AllocationProblem], Any], Any] = {}
         _check_against_target(function, self.target)
 
     @classmethod
@@ -50,6 +55,13 @@ class AllocationProblem:
     def id(self) -> str:
         """The id of the function: a hash of its normalized text."""
         return instance_id(self.normalized)
+
+    def prepared(self, make: Callable[[AllocationProblem], Made]) -> Made:
+        """What `make` says of the problem, asked once and kept with it: a verifier, say."""
+        if make not in self._prepared:
+            self._prepared[make] = make(self)
+        found: Made = self._prepared[make]
+        return found
 
     def occupancy(self, used: Mapping[str, int]) -> int:
         """The waves (AMD) or warps (NVIDIA) that can run with the registers `used`.

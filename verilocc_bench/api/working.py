@@ -51,7 +51,7 @@ def verify(problem: AnyProblem, answer: AnyAnswer, *, judge: str | None = None) 
     problem = problem_of(problem)
     resolved = answer_of(problem, answer)
     if judge is None:
-        return Verifier(problem).verify(resolved, FINDINGS)
+        return problem.prepared(Verifier).verify(resolved, FINDINGS)
     if judge != ALL:
         verdict = opinion(problem, resolved, judge).words[0].verdict
         if verdict is None:
@@ -163,7 +163,7 @@ def lower(problem: AnyProblem, answer: AnyAnswer, output: str | Path) -> Lowered
     kernel = problem.kernel()
     resolved = answer_of(problem, answer)
     backend.check_answer(resolved, str(output))
-    verdict = Verifier(problem).verify(resolved, FINDINGS)
+    verdict = problem.prepared(Verifier).verify(resolved, FINDINGS)
     if not verdict.valid:
         raise InputError(f"a wrong answer cannot be lowered: {verdict}")
     lowered = backend.lower(kernel, resolved, output)

@@ -15,6 +15,7 @@ from verilocc_bench.evaluation.metrics import (
     shares,
 )
 from verilocc_bench.evaluation.records import Outcome, RowResult, Sample
+from verilocc_bench.evaluation.score import certified_bound, kernel_score, score_record
 
 OVERALL = "overall"
 
@@ -78,6 +79,8 @@ def summarise(
     record |= {"assistance": assistance, "decoding": decoding}
     for k in ks:
         record |= _pass_record(rows, k, seed)
+    scored = rows if track != "split" and _complete(rows) else []
+    record |= score_record([kernel_record(row, guided=False) for row in scored], seed)
     record |= _register_record(outcomes, track)
     compared = [
         outcome.occupancy - outcome.label_occupancy
@@ -143,7 +146,10 @@ def _register_record(
     }
     ratios = [own / label for own, label in labelled.values() if own and label]
     # With spills an answer may use fewer registers than were live at once.
-    gaps = [] if track == "split" else [float(o.registers - o.bound) for _, o in outcomes]
+    gaps = [
+        float(o.registers - certified_bound(row.row.id, o.bound, row.row.best_lower_bound))
+        for row, o in (outcomes if track != "split" else ())
+    ]
     return {
         "registers_ratio": geometric_mean(ratios),
         **shares(labelled),
@@ -232,6 +238,12 @@ def kernel_record(
     conflicts = None if outcome is None else outcome.bank_conflicts
     record["bank_conflicts"] = None if conflicts is None else conflicts.any
     record["bank_conflicts_all"] = None if conflicts is None else conflicts.all
+    record |= {"certified_bound": None, "score": None}
+    if row.track != "split":
+        if outcome is not None:
+            bound = certified_bound(row.id, outcome.bound, row.best_lower_bound)
+            record["certified_bound"] = bound
+        record["score"] = kernel_score(record)
     if machine_code is not None:
         code = machine_code.get(row.id)
         record["machine_code"] = None if code is None else code.to_json()

@@ -163,7 +163,7 @@ def _table(documents: Sequence[dict[str, Any]], style: TableStyle) -> tuple[str,
 
 
 def _rank(column: _FigureColumn) -> int:
-    if column.heading == "valid" or column.heading.startswith("pass@"):
+    if column.heading in ("score", "valid") or column.heading.startswith("pass@"):
         return -1
     return _PRIORITY.index(column.heading) if column.heading in _PRIORITY else len(_PRIORITY)
 
@@ -228,6 +228,8 @@ def _columns(documents: Sequence[dict[str, Any]]) -> list[_FigureColumn]:
     """The figures in their order, for the k, the track, the decoding, and the machine code."""
     config = documents[0]["config"]
     columns = [_FigureColumn("kernels", lambda r: str(r["n"]))]
+    if config["track"] != "split":
+        columns.append(_FigureColumn("score", lambda r: number(r.get("score"), 3)))
     for k in config["k"]:
         heading = "valid" if len(config["k"]) == 1 else f"pass@{k}"
         columns.append(_FigureColumn(heading, partial(_pass, k), partial(_pass_colour, k)))

@@ -1,0 +1,77 @@
+"""One number for an answer: where its registers lie between the compiler's and a proved bound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from verilocc_bench.evaluation.metrics import bootstrap_interval, mean
+
+
+def register_score(registers: int, bound: int, compiler: int | None) -> float:
+    """1 at the bound, 0.5 at the compiler's registers, and falling towards 0 above them.
+
+    1 / (1 + (registers - bound) / (compiler - bound)). Where the compiler reaches the bound, or
+    gave no answer, its distance counts as one register.
+    """
+    distance = max(1, (bound + 1 if compiler is None else compiler) - bound)
+    return 1 / (1 + (registers - bound) / distance)
+
+
+@cache
+def known_bounds() -> Mapping[str, tuple[int, int]]:
+    """Of each kernel of the boards: a proved lower bound, and the fewest registers of an answer.
+
+    Both count vector registers, by id. `python -m leaderboard.certified_bounds` makes the file.
+    """
+    text = (files("verilocc_bench.evaluation") / "certified_bounds.json").read_text("utf-8")
+    return {identifier: (bound, best) for identifier, (bound, best) in json.loads(text).items()}
+
+
+def certified_bound(identifier: str, *claims: int | None) -> int:
+    """The highest bound that is known of a kernel; `claims` are bounds that its run proved."""
+    bound, _ = known_bounds().get(identifier, (0, 0))
+    return max(bound, *(claim or 0 for claim in claims))
+
+
+def bound_of(kernel: Mapping[str, Any]) -> int:
+    """The highest bound that is known of a kernel with a valid sample, from its record."""
+    return certified_bound(kernel["id"], kernel["bound"], kernel.get("certified_bound"))
+
+
+def kernel_score(kernel: Mapping[str, Any]) -> float:
+    """The score of a kernel's record (results.json): valid samples score as the first of them.
+
+    Samples that are not valid score 0.
+    """
+    if not kernel["valid"]:
+        return 0.0
+    share: float = kernel["valid"] / kernel["samples"]
+    return share * register_score(kernel["registers"], bound_of(kernel), kernel["label_registers"])
+
+
+def score_record(kernels: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[str, float | None]:
+    """The mean score with its 95 % interval over kernels, and on how many a score of 1 is possible.
+
+    `score_possible` is the share of kernels whose bound an answer is known to reach, one of these
+    or of the leaderboard's. None without kernels.
+    """
+    scores = [kernel_score(kernel) for kernel in kernels]
+    low, high = bootstrap_interval(scores, seed)
+    return {
+        "score": mean(scores),
+        "score_low": low,
+        "score_high": high,
+        "score_possible": mean([float(is_reached(kernel)) for kernel in kernels]),
+    }
+
+
+def is_reached(kernel: Mapping[str, Any]) -> bool:
+    """True if a valid answer is known that uses as few registers as the bound says."""
+    bound, best = known_bounds().get(kernel["id"], (0, None))
+    if kernel["bound"] is None:  # this run has no valid answer
+        return bound == best
+    return bound_of(kernel) in (best, kernel["registers"])
