@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from verilocc_bench.errors import InfrastructureError, InputError
-from verilocc_bench.model import http_model
 from verilocc_bench.model.http_errors import retry_after_seconds
 from verilocc_bench.model.http_model import HttpModel, load_http_model, server_seed
 from verilocc_bench.model.http_server import RetryPolicy, api_key, check_address
+
+from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.model import http_model
 from verilocc_bench.model.language_model import (
     Ask,
     Completion,

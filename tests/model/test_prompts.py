@@ -34,7 +34,7 @@ from verilocc_bench.ir import parse_function
 from verilocc_bench.model.language_model import Ask, Completion, Finish, Literal
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
-from verilocc_bench.settings.language_model import LanguageModelSettings
+from verilocc_bench.settings.language_model import Extraction, LanguageModelSettings
 from verilocc_bench.settings.prompt_formats import PROMPT_FORMATS
 from verilocc_bench.verification import Verifier
 
@@ -184,7 +184,10 @@ JUNK = {
 @pytest.mark.parametrize(("name", "said", "reason"), [(n, *j) for n in NAMES for j in JUNK[n]])
 def test_junk(name: str, said: str, reason: str) -> None:
     response = run_episode(
-        get_prompt_format(name), Request(problem_of(TINY)), FREE, ScriptedModel(lambda _: said)
+        get_prompt_format(name),
+        Request(problem_of(TINY)),
+        replace(FREE, extract=Extraction.STRICT),
+        ScriptedModel(lambda _: said),
     )
     assert response.answer is None
     assert response.failure is FailureKind.UNPARSABLE

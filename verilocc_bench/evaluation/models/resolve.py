@@ -21,7 +21,6 @@ from verilocc_bench.settings.language_model import (
     LocalModelSettings,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 
 PLUG_IN_GROUP = "verilocc_bench.allocators"
 
@@ -108,10 +107,9 @@ def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
 
 
 def _endpoint(name: str, settings: EndpointSettings) -> Allocator:
-    from verilocc_bench.model.allocator import LanguageModelAllocator
-    from verilocc_bench.model.http_model import load_http_model
-    from verilocc_bench.model.prompts import get_prompt_format
+    from verilocc_bench.model.allocator import LanguageModelAllocator, first_format
+    from verilocc_bench.model.endpoint import EndpointModel
 
-    prompt_format = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
+    prompt_format = first_format(settings.prompt_format)
     prompt_format.check(settings)
-    return LanguageModelAllocator(name, load_http_model(name, settings), prompt_format, settings)
+    return LanguageModelAllocator(name, EndpointModel(name, settings), prompt_format, settings)

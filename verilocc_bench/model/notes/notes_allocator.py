@@ -181,6 +181,11 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         (settings.maximum_tokens, "--max-tokens"),
         (settings.model_revision, "--model-revision"),
         (settings.chat, "--chat"),
+        (settings.thinking_tokens, "--thinking-tokens"),
+        (settings.extract, "--extract"),
+        (settings.system, "--system"),
+        (settings.reasoning_effort, "--reasoning-effort"),
+        (settings.chat_template_kwargs, "--chat-template-kwargs"),
     ):
         if value:
             raise InputError(f"{flag} means nothing to the format {FORMAT.name}", source=name)

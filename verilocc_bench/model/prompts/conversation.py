@@ -31,9 +31,12 @@ class Turn(NamedTuple):
     completion: str
 
 
-def messages(system: str, turns: Sequence[Turn], prompt: str) -> tuple[Message, ...]:
-    """A conversation that ends with the prompt."""
-    found = [Message("system", system)]
+def messages(
+    system: str, turns: Sequence[Turn], prompt: str, settings: LanguageModelSettings
+) -> tuple[Message, ...]:
+    """A conversation that ends with the prompt; the user's own system text stands first."""
+    own = "" if settings.system is None else f"{settings.system}\n\n"
+    found = [Message("system", own + system)]
     for turn in turns:
         found += [Message("user", turn.prompt), Message("assistant", turn.completion)]
     return (*found, Message("user", prompt))

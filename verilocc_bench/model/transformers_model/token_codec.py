@@ -48,6 +48,7 @@ class TokenCodec:
         self._source = source
         self._unknown: int | None = getattr(tokenizer, "unk_token_id", None)
         self._stem: tuple[tuple[Message, ...], list[int]] = ((), [])
+        self._rendered: tuple[Sequence[Message], str] = ((), "")
         self._pieces: dict[str, tuple[int, ...]] = {}
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
@@ -93,10 +94,21 @@ class TokenCodec:
             found = self._pieces[text] = self._find_piece(text)
         return found
 
+    def text(self, messages: Sequence[Message]) -> str:
+        """The text whose tokens `prompt` gives."""
+        if messages != self._rendered[0]:
+            text = (
+                self._chat_text(messages)
+                if self.chat
+                else "\n\n".join(message.content for message in messages)
+            )
+            self._rendered = (messages, text)
+        return self._rendered[1]
+
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
+        text = self.text(messages)
         if self.chat:
-            return self._encode(self._chat_text(messages))
-        text = "\n\n".join(message.content for message in messages)
+            return self._encode(text)
         tokens = list(self.tokenizer(text, verbose=False)["input_ids"])
         while tokens and tokens[-1] in self.end_tokens:  # some close every text
             tokens.pop()
