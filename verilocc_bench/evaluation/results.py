@@ -176,6 +176,8 @@ def _lines(
 
 def _sample_line(result: RowResult, sample: Sample, recorded: dict[str, Any]) -> dict[str, Any]:
     told = {} if sample.traceback is None else {"traceback": sample.traceback}
+    if "asks" in sample.details and "configuration" in recorded:
+        told["configuration"] = recorded["configuration"]  # which its transcript stands under
     return {
         "id": result.row.id,
         "task": result.task,

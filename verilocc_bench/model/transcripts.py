@@ -45,13 +45,14 @@ class Transcripts:
         self.path, self.configuration = path, configuration
         self._known: dict[tuple[str, int], dict[int, dict[str, Any]]] = {}
         self._file = AppendedFile(path)
-        end = 0
+        whole = 0
         for end, line in _members(path.read_bytes() if resume else b""):
+            whole = end
             if line["configuration"] == configuration:
                 key = str(line["id"]), int(line["request_seed"])
                 told = {name: value for name, value in line.items() if name not in _LONG}
                 self._known.setdefault(key, {})[line["number"]] = told
-        os.truncate(path, end)  # what a killed process left of its last line
+        os.truncate(path, whole)  # what a killed process left of its last line
 
     def recall(self, request: Request, number: int, ask: Ask) -> Completion | None:
         """What was said to a request's ask of that number, if it was the same ask."""
@@ -131,24 +132,21 @@ class Exchange:
         return "\n\n".join(f"[{turn['role']}]\n{turn['content']}" for turn in turns)
 
 
-def read_transcripts(
-    folder: Path, configuration: str | None = None
-) -> dict[tuple[str, int], list[Exchange]]:
-    """The exchanges of each sample in a run's folder by (id, index), in their order.
+def read_transcripts(folder: Path) -> dict[tuple[str, str, int], list[Exchange]]:
+    """The exchanges of each sample in a run's folder, in their order.
 
-    With `configuration`, those of that one alone. Nothing if the run kept none.
+    By configuration, id and index of the sample. Nothing if the run kept none.
     """
     path = folder / TRANSCRIPTS
-    found: dict[tuple[str, int], dict[tuple[int, int], Exchange]] = {}
     if not path.is_file():
         return {}
+    found: dict[tuple[str, str, int], dict[tuple[int, int], Exchange]] = {}
     for _, line in _members(path.read_bytes()):
-        if configuration is None or line["configuration"] == configuration:
-            exchanges = found.setdefault((line["id"], line["sample"]), {})
-            # The same ask again, as after a failure of the server: the later counts.
-            key = line["request_seed"], line["number"]
-            exchanges.pop(key, None)
-            exchanges[key] = Exchange(**{name: line[name] for name in _EXCHANGE})
+        key = line["configuration"], line["id"], line["sample"]
+        exchange = Exchange(**{name: line[name] for name in _EXCHANGE})
+        # The same ask again, as after a failure of the server: the later counts.
+        found.setdefault(key, {}).pop((line["request_seed"], line["number"]), None)
+        found[key][line["request_seed"], line["number"]] = exchange
     return {key: list(exchanges.values()) for key, exchanges in found.items()}
 
 

@@ -14,7 +14,7 @@ from verilocc_bench.evaluation.models.command import command_allocator
 from verilocc_bench.evaluation.models.predictions import read_predictions
 from verilocc_bench.evaluation.models.python_code import from_plug_in, from_python
 from verilocc_bench.model.notes.rule import BESIDE
-from verilocc_bench.model.shipped import SHIPPED, is_shipped
+from verilocc_bench.model.shipped import PACKAGED, SHIPPED, is_gguf, is_shipped
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import (
     EndpointSettings,
@@ -34,7 +34,7 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
     """The record of settings that the allocator of a `--model` value takes."""
     if name.startswith(("http://", "https://")):
         return EndpointSettings
-    if is_shipped(name):
+    if is_shipped(name) or is_gguf(name):
         return LocalModelSettings
     if name in OWN:
         return type(OWN[name].settings)
@@ -88,11 +88,11 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
         raise InputError("expected a model, this is an empty name (see: list models)")
     if "/" in name or name.startswith((".", "~")):
         raise InputError("there is no such folder: expected one of a language model", source=name)
-    names = [*OWN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
+    names = [*OWN, *SHIPPED, *PACKAGED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
     raise InputError(
         f"unknown model {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}, "
         "python:MODULE:ATTRIBUTE, command:PROGRAM, predictions:FILE, "
-        "a folder or a Hub id of a language model, http://ADDRESS"
+        "a folder or a Hub id of a language model, FILE.gguf, http://ADDRESS"
     )
 
 

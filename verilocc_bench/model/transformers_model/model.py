@@ -131,8 +131,8 @@ class TransformersModel:
     ) -> Iterator[Utterance]:
         """Gives each that is finished.
 
-        What is pending is fed, and those with nothing pending speak. Only as many tokens are fed at once as all have, so that no row needs
-        padding but before its prompt.
+        What is pending is fed, and those with nothing pending speak. Only as many tokens are
+        fed at once as all have, so that no row needs padding but before its prompt.
         """
         yield from (utterance for utterance in utterances if utterance.finish is not None)
         active = [utterance for utterance in utterances if utterance.finish is None]

@@ -24,7 +24,7 @@ class Network:
         self.module = module
         self.device = device
         self.parameters = frozenset(inspect.signature(module.forward).parameters)
-        self.context = _context(module.config.get_text_config())
+        self.context = context_of(module.config.get_text_config())
 
         self._prefix: tuple[tuple[int, ...], Any] | None = None
 
@@ -129,7 +129,7 @@ class Stream:
         return result.logits[:, -1, :]
 
 
-def _context(configuration: Any) -> int | None:
+def context_of(configuration: Any) -> int | None:
     """How many tokens the positions of a model reach; None if it has no such limit."""
     for name in ("max_position_embeddings", "n_positions", "n_ctx"):
         value = getattr(configuration, name, None)

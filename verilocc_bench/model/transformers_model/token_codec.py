@@ -11,7 +11,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -32,12 +32,18 @@ CONTEXT_TOKENS = 6
 class TokenCodec:
     """A tokenizer, and how a conversation becomes a prompt.
 
-    `chat` None takes the chat template where there is one. Raises InputError
+    `chat` None takes the chat template where there is one, which is given
+    `template_arguments`. Raises InputError
     where it is asked for (True) and there is none.
     """
 
     def __init__(
-        self, tokenizer: Any, end_tokens: frozenset[int], chat: bool | None, source: str
+        self,
+        tokenizer: Any,
+        end_tokens: frozenset[int],
+        chat: bool | None,
+        source: str,
+        template_arguments: Mapping[str, Any] | None = None,
     ) -> None:
         has_template = bool(getattr(tokenizer, "chat_template", None))
         if chat and not has_template:
@@ -45,7 +51,7 @@ class TokenCodec:
         self.tokenizer = tokenizer
         self.end_tokens = end_tokens
         self.chat = has_template if chat is None else chat
-        self._source = source
+        self._source, self._template_arguments = source, template_arguments or {}
         self._unknown: int | None = getattr(tokenizer, "unk_token_id", None)
         self._stem: tuple[tuple[Message, ...], list[int]] = ((), [])
         self._rendered: tuple[Sequence[Message], str] = ((), "")
@@ -175,7 +181,10 @@ class TokenCodec:
         try:
             with limited(TEMPLATE_SECONDS, TEMPLATE_BYTES):
                 text = self.tokenizer.apply_chat_template(
-                    turns, add_generation_prompt=True, tokenize=False
+                    turns,
+                    add_generation_prompt=True,
+                    tokenize=False,
+                    **self._template_arguments,
                 )
         except TemplateError:
             raise
