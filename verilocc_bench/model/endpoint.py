@@ -31,6 +31,7 @@ from verilocc_bench.model.language_model import Ask, Completion, Finish, Message
 from verilocc_bench.settings.language_model import EndpointSettings
 
 CONNECT_SECONDS = 30.0
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 8.0
 THINKING_TOKENS = 8192
 SEED_BITS = 31
 MODELS_SHOWN = 10
@@ -44,6 +45,10 @@ OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 
 class ContextExceeded(Exception):
     """The prompt, with the room for its completion, does not fit the model's context."""
+
+
+class BrokenAnswer(InfrastructureError):
+    """A reply without an error that holds no completion: another may be whole."""
 
 
 class EndpointModel:
@@ -140,19 +145,22 @@ class EndpointModel:
         return self._client
 
     def _outcome(self, ask: Ask, sampling: TokenSampling) -> Completion | InfrastructureError:
-        started = time.perf_counter()
+        started, tries = time.perf_counter(), 0
         room = ask.maximum_tokens + ask.thinking_tokens
-        try:
+        while True:
             try:
                 return self._completion(ask, sampling, room, started)
-            except ContextExceeded:
-                if not ask.thinking_tokens:
-                    raise
-                return self._completion(ask, sampling, ask.maximum_tokens, started)
-        except ContextExceeded as error:
-            return Completion("", Finish.CONTEXT, 0, 0, message=str(error))
-        except InfrastructureError as error:
-            return error
+            except ContextExceeded as error:
+                if room == ask.maximum_tokens:
+                    return Completion("", Finish.CONTEXT, 0, 0, message=str(error))
+                room = ask.maximum_tokens
+            except BrokenAnswer as error:
+                tries += 1
+                if tries > self._settings.retries:
+                    return error
+                time.sleep(min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (tries - 1)))
+            except InfrastructureError as error:
+                return error
 
     def _completion(
         self, ask: Ask, sampling: TokenSampling, room: int, started: float
@@ -200,19 +208,26 @@ class EndpointModel:
 
     def _read(self, document: Any, sent: Mapping[str, Any], seconds: float) -> Completion:
         match document:
-            case {"choices": [{"message": {"content": said, **more}} as choice, *_]} if self._chat:
+            case {
+                "choices": [
+                    {"message": {"content": str() | None | [*_] as said, **more}} as choice,
+                    *_,
+                ]
+            } if self._chat:
                 pass
-            case {"choices": [{"text": said, **more} as choice, *_]} if not self._chat:
+            case {"choices": [{"text": str() | None as said, **more} as choice, *_]} if (
+                not self._chat
+            ):
                 pass
             case _:
                 complaint = words_of(document)
                 if CONTEXT_WORDINGS.search(complaint):
                     raise ContextExceeded(self._clean(complaint))
                 told = self._clean(complaint) or "holds no text of a choice"
-                raise InfrastructureError(f"{self.address}: the server's answer: {told}")
+                raise BrokenAnswer(f"{self.address}: the server's answer: {told}")
         reason = choice.get("finish_reason")
         if reason in BROKEN_OFF:
-            raise InfrastructureError(f"{self.address}: the completion was broken off ({reason})")
+            raise BrokenAnswer(f"{self.address}: the completion was broken off ({reason})")
         usual = reason in (None, "stop", "length")
         usage = document.get("usage")
         thoughts = more.get("reasoning_content") or more.get("reasoning")
@@ -239,21 +254,23 @@ class EndpointModel:
             raise InfrastructureError(f"{url}: no answer within {limit:g} s") from None
         except openai.APIStatusError as error:
             complaint = words_of(error.body) or error.response.text
-            raise self._refusal(url, error.status_code, complaint) from None
+            status, phrase = error.status_code, error.response.reason_phrase
+            line = f"{url}: the server answers {status} {phrase}"
+            raise self._refusal(line, status, complaint) from None
         except openai.APIConnectionError as error:
             words = self._clean(str(error.__cause__ or error))
             raise InfrastructureError(f"{url}: no answer: {words}") from None
         except (ValueError, RecursionError):
             hint = "" if urlsplit(url).path.startswith("/v1/") else self._hint(404, "")
-            raise InfrastructureError(f"{url}: the server's answer is not JSON{hint}") from None
+            raise BrokenAnswer(f"{url}: the server's answer is not JSON{hint}") from None
 
-    def _refusal(self, url: str, status: int, complaint: str) -> Exception:
+    def _refusal(self, line: str, status: int, complaint: str) -> Exception:
         """What an error of the server means: for the run, or for one request."""
         # By the whole wording, whatever the status: llama.cpp says it with 400 and with 500.
         words = self._clean(complaint)
         if status not in {401, 403, 429} and CONTEXT_WORDINGS.search(complaint):
             return ContextExceeded(words)
-        line = f"{url}: the server answers {status}" + (f": {words}" if words else "")
+        line += f": {words}" if words else ""
         # No wait helps against an empty account.
         if (status in TRANSIENT and "insufficient_quota" not in complaint) or status >= 500:
             return InfrastructureError(f"{line} (gave up after {self._settings.retries} retries)")

@@ -48,7 +48,13 @@ def check_address(address: str) -> str:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or not address.isprintable() or " " in address or "\\" in address:
+    if (
+        not usable
+        or not address.isascii()
+        or not address.isprintable()
+        or " " in address
+        or "\\" in address
+    ):
         raise InputError(f"the address of --model names no http or https host; {expected}")
     if "@" in parts.netloc:
         raise InputError(
