@@ -52,6 +52,7 @@ class Batched:
     """A model whose `complete` says all at once."""
 
     thinking_tokens = 0
+    widest_batch = 16
     context: int | None = None
 
     def count_tokens(self, messages: Sequence[Message]) -> int:

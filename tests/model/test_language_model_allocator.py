@@ -148,7 +148,7 @@ def test_deterministic(options: LocalModelSettings, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"batch_size": 0}, "batch size 0"),
+        ({"batch_size": -1}, "batch size -1"),
         ({"temperature": -1.0}, "temperature -1.0"),
         ({"temperature": float("nan")}, "temperature nan"),
         ({"top_p": 0.0}, "top-p 0.0"),

@@ -94,7 +94,7 @@ def check_language_model_settings(
     prompt_format: PromptFormat, settings: LanguageModelSettings
 ) -> None:
     """Raises InputError for settings that no language model can meet, or this format cannot."""
-    if isinstance(settings, LocalModelSettings) and settings.batch_size < 1:
+    if isinstance(settings, LocalModelSettings) and settings.batch_size < 0:
         raise InputError(f"batch size {settings.batch_size}: expected at least 1")
     if not 0 <= settings.temperature < float("inf"):
         raise InputError(f"temperature {settings.temperature}: expected a number from 0")
@@ -133,7 +133,9 @@ class LanguageModelAllocator:
         self._name = name
         self._model = model
         self._format = prompt_format
-        self._strategy = settings.strategy or SamplingStrategy.RANDOM
+        # Attempts must differ.
+        usual = SamplingStrategy.RANDOM if settings.guided else SamplingStrategy.GREEDY
+        self._strategy = settings.strategy or usual
         self._settings = replace(
             settings,
             decoding=settings.decoding or Decoding.FREE,
@@ -148,9 +150,12 @@ class LanguageModelAllocator:
             free = settings.maximum_tokens is None and settings.decoding is not Decoding.CONSTRAINED
             room = model.thinking_tokens if free else 0
             self._settings = replace(self._settings, thinking_tokens=room)
-        self._width = settings.batch_size if isinstance(settings, LocalModelSettings) else 1
+        self._width = 1
         if isinstance(model, RemoteModel):
             self._width = ROUNDS * model.concurrency
+        elif isinstance(self._settings, LocalModelSettings):
+            self._width = self._settings.batch_size or model.widest_batch
+            self._settings = replace(self._settings, batch_size=self._width)
         self._searches: OrderedDict[str, PrioritySearch] = OrderedDict()
         self._fitting = Fitting(model, self._settings)
         self.tell_tokens: Callable[[int], object] = lambda _: None

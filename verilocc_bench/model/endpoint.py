@@ -60,6 +60,7 @@ class EndpointModel:
 
     can_constrain = False
     context: int | None = None
+    widest_batch = 1
 
     def __init__(self, address: str, settings: EndpointSettings) -> None:
         self.address, self._settings = check_address(address), settings

@@ -151,6 +151,11 @@ class LanguageModel(Protocol):
         ...
 
     @property
+    def widest_batch(self) -> int:
+        """How many asks at once are likely to fit into memory."""
+        ...
+
+    @property
     def context(self) -> int | None:
         """How many tokens it can see; None if that is not known."""
         ...

@@ -15,6 +15,9 @@ from verilocc_bench.settings.prompt_formats import AUTO, DEFAULT_PROMPT_FORMAT, 
 WINDOW_REGISTERS = 16
 """How many new virtual registers a prompt of `window` places at most, unless settings say more."""
 
+AUTOMATIC = 0
+"""A batch size: what memory holds."""
+
 _SELDOM = ("thinking_tokens", "extract", "system", "reasoning_effort", "chat_template_kwargs")
 _SELDOM += ("extra_body", "window_registers")
 """What results name only where it has a value."""
@@ -56,6 +59,12 @@ def _json_object(text: str) -> str:
     return json.dumps(found, sort_keys=True)
 
 
+def _batch_size(text: str) -> int:
+    """A number from 1, or AUTOMATIC."""
+    number: int = AUTOMATIC if text == AUTO else at_least(int, 1)(text)
+    return number
+
+
 def _price(text: str) -> tuple[float, float]:
     """Two prices with a comma between them."""
     parts = text.split(",")
@@ -89,7 +98,7 @@ class LanguageModelSettings(AllocatorSettings):
         None,
         "--sampling",
         "take the likeliest tokens, draw them, or unique answers, the likeliest first "
-        "(default: for a single answer what the model was trained for, else random)",
+        "(default: for a single answer what the model was trained for, else greedy; else random)",
         read=SamplingStrategy,
     )
     temperature: float = setting(
@@ -195,9 +204,10 @@ class LocalModelSettings(LanguageModelSettings):
     batch_size: int = setting(
         16,
         "--batch-size",
-        "prompts at once, for a model that runs here (default: {})",
-        metavar="N",
-        read=at_least(int, 1),
+        "prompts at once, for a model that runs here; `auto` is what a GPU's memory holds "
+        "(default: {})",
+        metavar="N|auto",
+        read=_batch_size,
     )
     device: str | None = setting(
         None, "--device", "cpu, cuda, … (default: cuda where there is one)", metavar="D"

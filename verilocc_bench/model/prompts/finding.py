@@ -58,7 +58,9 @@ def find_object(completion: Completion) -> dict[str, str] | Unparsable:
     if found is None:
         return Unparsable(UnparsableReason.NOT_JSON, "too many objects that break off")
     if not found:
-        return _moved(read_object(replace(completion, text=said)), start)
+        # The reason is that of the last object, which is not complete.
+        broken = max((match.start() for match in _OBJECT.finditer(said)), default=0)
+        return _moved(read_object(replace(completion, text=said[broken:])), start + broken)
     answers = [span for span, keys in found if keys and all(map(KEY.fullmatch, keys))]
     first, end = answers[-1] if answers else found[-1][0]
     return _moved(read_object(replace(completion, text=said[first:end])), start + first)

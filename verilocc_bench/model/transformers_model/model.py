@@ -58,6 +58,11 @@ class TransformersModel:
         return CHAT_THINKING_TOKENS if self._codec.chat else 0
 
     @property
+    def widest_batch(self) -> int:
+        """How many conversations of full length fit into a GPU's memory."""
+        return self._network.widest_batch()
+
+    @property
     def context(self) -> int | None:
         """How many tokens its positions reach."""
         return self._network.context
