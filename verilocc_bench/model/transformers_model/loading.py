@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import json
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,6 @@ from verilocc_bench.model.transformers_model.model_files import find_model_folde
 from verilocc_bench.model.transformers_model.network import Network, context_of
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.settings.language_model import LocalModelSettings
-
-"""Under which a model's configuration says what concerns this package."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MESSAGE_LENGTH = 300
@@ -206,7 +205,7 @@ def _end_tokens(*owners: Any) -> frozenset[int]:
     return frozenset(found)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _reading(what: str, source: str) -> Iterator[None]:
     """Any error of transformers on a model's files becomes one line about them."""
     try:
@@ -221,7 +220,7 @@ def _reading(what: str, source: str) -> Iterator[None]:
         raise InputError(f"cannot load its {what}: {_first_line(error)}", source=source) from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def _on_device(source: str, device: torch.device) -> Iterator[None]:
     try:
         yield
@@ -229,14 +228,15 @@ def _on_device(source: str, device: torch.device) -> Iterator[None]:
         raise InfrastructureError(f"{source}: the weights do not fit on {device}") from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """No warnings, reports or progress bars of transformers meanwhile."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
+        # The reader of GGUF draws a bar of its own.
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
