@@ -100,3 +100,14 @@ def test_results_and_failures_show_what_was_said(
     assert "reading stopped" not in capsys.readouterr().out
     assert main(["failures", str(tmp_path / "c")]) == 0
     assert "⟦reading stopped here⟧<think>hm" in capsys.readouterr().out
+    report = tmp_path / "r.html"
+    assert main(["report", str(tmp_path / "a"), "--format", "html", "-o", str(report)]) == 0
+    page = (tmp_path / "r-samples" / f"0-{row_id}-0.html").read_text()
+    assert "&lt;think&gt;hm&lt;/think&gt;Here you are: " in page
+    assert "<mark>reading stopped here</mark>}" in page
+    assert "unparsable" in page
+    assert f'href="0-{row_id}-0.html"' in (tmp_path / "r-samples" / "index.html").read_text()
+    assert 'href="r-samples/index.html"' in report.read_text()
+    assert main(["report", str(tmp_path / "b"), "--format", "html", "-o", str(report)]) == 0
+    assert "r-samples" not in report.read_text()
+    capsys.readouterr()

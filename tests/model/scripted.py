@@ -83,6 +83,8 @@ class ScriptedModel(Batched):
     choose: Callable[[Ask, str, Sequence[str]], str] = lambda _ask, _text, options: options[0]
     can_constrain: bool = True
     revision: str = "scripted"
+    context: int | None = None
+    thinking_tokens: int = 0
     asks: list[Ask] = field(default_factory=list)
 
     def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:

@@ -37,6 +37,7 @@ from verilocc_bench.evaluation.storing import AllocatorRun
 from verilocc_bench.files import read_json
 from verilocc_bench.model.allocator import LanguageModelAllocator
 from verilocc_bench.model.transcripts import TRANSCRIPTS, Transcripts
+from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.settings.prompt_formats import AUTO
 
 SECONDS_BETWEEN_FIGURES = 0.2
@@ -159,10 +160,15 @@ def _prepare(
     tell: Tell,
 ) -> AllocatorRun:
     """A run with its examples and its ledger, and with the settings that the allocator chose."""
-    speaks = isinstance(allocator, LanguageModelAllocator)
-    if speaks and configuration.settings.prompt_format == AUTO:
+    asked = configuration.settings
+    words = allocator if isinstance(allocator, LanguageModelAllocator) else None
+    if (
+        words is not None
+        and isinstance(asked, LanguageModelSettings)
+        and asked.prompt_format == AUTO
+    ):
         problems = (AllocationProblem.from_text(each.row.normalized) for each in rows.rows)
-        tell(f"prompt format {allocator.choose_format(problems)} fits all kernels")
+        tell(f"prompt format {words.choose_format(problems)} fits all kernels")
     configuration = replace(configuration, settings=allocator.settings)
     examples, prompt = None, allocator.prompt
     seen = None if allocator.label_use is LabelUse.NONE else rows.hash
@@ -185,8 +191,8 @@ def _prepare(
         ledger = Ledger(folder / LEDGER, stands_under, resume=resume)
         for warning in ledger.warnings():
             tell(warning)
-        if speaks and allocator.settings.log_samples:
-            allocator.transcripts = Transcripts(
+        if words is not None and words.settings.log_samples:
+            words.transcripts = Transcripts(
                 folder / TRANSCRIPTS, ledger.configuration, resume=resume
             )
     return AllocatorRun(

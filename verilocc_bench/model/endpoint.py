@@ -205,7 +205,8 @@ class EndpointModel:
             body["reasoning_effort"] = settings.reasoning_effort
         if settings.chat_template_kwargs is not None:
             body["chat_template_kwargs"] = json.loads(settings.chat_template_kwargs)
-        return body | json.loads(settings.extra_body or "{}")
+        body |= json.loads(settings.extra_body or "{}")
+        return body
 
     def _read(self, document: Any, sent: Mapping[str, Any], seconds: float) -> Completion:
         match document:

@@ -33,8 +33,16 @@ _MAGIC, _PIECE_BYTES = b"\x1f\x8b\x08", 1 << 16
 _LONG = ("prompt", "received")
 """What a run that goes on does not need."""
 
-_EXCHANGE = ("prompt", "completion", "reasoning", "finish", "tokens_in", "tokens_out")
-_EXCHANGE += ("seconds", "message")
+_EXCHANGE = (
+    "prompt",
+    "completion",
+    "reasoning",
+    "finish",
+    "tokens_in",
+    "tokens_out",
+    "seconds",
+    "message",
+)
 _KEYS = {"configuration", "id", "sample", "request_seed", "number", "asked", *_EXCHANGE}
 
 

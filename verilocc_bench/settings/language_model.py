@@ -18,8 +18,15 @@ WINDOW_REGISTERS = 16
 AUTOMATIC = 0
 """A batch size: what memory holds."""
 
-_SELDOM = ("thinking_tokens", "extract", "system", "reasoning_effort", "chat_template_kwargs")
-_SELDOM += ("extra_body", "window_registers")
+_SELDOM = (
+    "thinking_tokens",
+    "extract",
+    "system",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    "extra_body",
+    "window_registers",
+)
 """What results name only where it has a value."""
 
 

@@ -51,7 +51,7 @@ class Network:
         token_bytes = 2 * layers * heads * size * self.module.dtype.itemsize
         free_bytes, _ = torch.cuda.mem_get_info(self.device)
         rows = free_bytes * 4 // 5 // (token_bytes * min(self.context or 1 << 15, 1 << 15))
-        return max(1, min(MOST_ROWS, rows))
+        return max(1, min(MOST_ROWS, int(rows)))
 
     def cache_of_prefix(self, tokens: tuple[int, ...]) -> Any:
         """A copy of a cache that has seen these tokens, in one row; None if it cannot be made.
