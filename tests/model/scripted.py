@@ -63,10 +63,13 @@ class Batched:
         asks: Sequence[Ask],
         sampling: Sequence[TokenSampling],
         tell_tokens: Callable[[int], object],
+        keep: Callable[[int, Completion], object],
     ) -> Iterator[tuple[int, Completion]]:
         said = self.complete(asks, sampling)
         tell_tokens(sum(each.completion_tokens for each in said))
-        yield from enumerate(said)
+        for place, each in enumerate(said):
+            keep(place, each)
+            yield place, each
 
     def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
         raise NotImplementedError

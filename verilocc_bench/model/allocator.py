@@ -377,8 +377,12 @@ class LanguageModelAllocator:
 
     def _ask(self, lanes: Sequence[Lane]) -> Iterator[tuple[int, Completion | InfrastructureError]]:
         questions = [lane.question for lane in lanes if lane.question is not None]
-        asks, sampling = [ask for ask, _ in questions], [how for _, how in questions]
-        return self._model.completions(asks, sampling, self.tell_tokens) if asks else iter(())
+        if not questions:
+            return iter(())
+        asks, sampling, _ = zip(*questions, strict=True)
+        return self._model.completions(
+            asks, sampling, self.tell_tokens, lambda place, said: questions[place].keep(said)
+        )
 
 
 def _search_key(request: Request) -> str:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.errors import InfrastructureError
 from verilocc_bench.model.language_model import Ask, Completion, Episode, TokenSampling
 
-Question = tuple[Ask, TokenSampling]
+
+class Question(NamedTuple):
+    """An ask, how the tokens are picked, and who is told the completion as soon as it is there."""
+
+    ask: Ask
+    sampling: TokenSampling
+    keep: Callable[[Completion], object]
+
+
 Conversation = Generator[Question, Completion, Response]
 """How one response comes about: each question is sent its completion."""
 
@@ -18,7 +28,7 @@ Reply = Callable[[int, Ask], TokenSampling | Completion]
 """For each ask of an episode, by number: how to pick its tokens, or a completion known before."""
 
 Keep = Callable[[int, Ask, TokenSampling, Completion], object]
-"""Is told each new completion with its ask's number."""
+"""Is told each new completion with its ask's number, perhaps in another thread."""
 
 
 def converse(
@@ -38,8 +48,7 @@ def converse(
             completion = reply(len(said), turn)
             if isinstance(completion, TokenSampling):
                 how = completion
-                completion = yield turn, how
-                keep(len(said), turn, how, completion)
+                completion = yield Question(turn, how, partial(keep, len(said), turn, how))
             said.append(completion)
             turn = _turn(episode, completion, said)
         return turn

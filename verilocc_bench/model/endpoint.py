@@ -95,6 +95,7 @@ class EndpointModel:
         asks: Sequence[Ask],
         sampling: Sequence[TokenSampling],
         tell_tokens: Callable[[int], object] = lambda _: None,
+        keep: Callable[[int, Completion], object] = lambda _place, _said: None,
     ) -> Iterator[tuple[int, Completion | InfrastructureError]]:
         """(place, completion or the reason why there is none) of every ask, as soon as it is there.
 
@@ -108,9 +109,15 @@ class EndpointModel:
                     "a model behind HTTP cannot be constrained, takes no forced tokens and "
                     "reports no alternatives; use --decoding free or guided"
                 )
-        for place, outcome in _in_threads(
-            lambda place: self._outcome(*pairs[place]), len(pairs), self.concurrency
-        ):
+        client = self._opened()  # one for all threads
+
+        def work(place: int) -> Completion | InfrastructureError:
+            outcome = self._outcome(client, *pairs[place])
+            if isinstance(outcome, Completion):
+                keep(place, outcome)
+            return outcome
+
+        for place, outcome in _in_threads(work, len(pairs), self.concurrency):
             if isinstance(outcome, Completion):
                 tell_tokens(outcome.completion_tokens)
             yield place, outcome
@@ -145,12 +152,14 @@ class EndpointModel:
                 ) from None
         return self._client
 
-    def _outcome(self, ask: Ask, sampling: TokenSampling) -> Completion | InfrastructureError:
+    def _outcome(
+        self, client: Any, ask: Ask, sampling: TokenSampling
+    ) -> Completion | InfrastructureError:
         started, tries = time.perf_counter(), 0
         room = ask.maximum_tokens + ask.thinking_tokens
         while True:
             try:
-                return self._completion(ask, sampling, room, started)
+                return self._completion(client, ask, sampling, room, started)
             except ContextExceeded as error:
                 if room == ask.maximum_tokens:
                     return Completion("", Finish.CONTEXT, 0, 0, message=str(error))
@@ -164,13 +173,13 @@ class EndpointModel:
                 return error
 
     def _completion(
-        self, ask: Ask, sampling: TokenSampling, room: int, started: float
+        self, client: Any, ask: Ask, sampling: TokenSampling, room: int, started: float
     ) -> Completion:
         body = self._body(ask, sampling, room)
         # Extra, so that the package adds and drops nothing.
         needed = {name: body[name] for name in ("model", "messages", "prompt") if name in body}
         extra = {name: value for name, value in body.items() if name not in needed}
-        path, client = "/completions", self._opened()
+        path = "/completions"
         create = client.completions.with_raw_response.create
         if self._chat:
             path, create = f"/chat{path}", client.chat.completions.with_raw_response.create
@@ -181,7 +190,7 @@ class EndpointModel:
             if OLD_LIMIT not in body or NEW_LIMIT not in str(error):
                 raise
             self._limit_name = NEW_LIMIT
-            return self._completion(ask, sampling, room, started)
+            return self._completion(client, ask, sampling, room, started)
         return self._read(document, body, time.perf_counter() - started)
 
     def _body(self, ask: Ask, sampling: TokenSampling, room: int) -> dict[str, Any]:

@@ -169,10 +169,12 @@ class LanguageModel(Protocol):
         asks: Sequence[Ask],
         sampling: Sequence[TokenSampling],
         tell_tokens: Callable[[int], object],
+        keep: Callable[[int, Completion], object],
     ) -> Iterator[tuple[int, Completion | InfrastructureError]]:
         """(place, completion) of every ask, each as soon as it is there.
 
-        `tell_tokens` is told, again and again, how many tokens more were said. Raises
+        `tell_tokens` is told, again and again, how many tokens more were said. `keep` is told each
+        place and completion at once, perhaps in another thread. Raises
         InfrastructureError if what concerns one ask cannot be told from what concerns all.
         """
         ...

@@ -81,6 +81,7 @@ class TransformersModel:
         asks: Sequence[Ask],
         sampling: Sequence[TokenSampling],
         tell_tokens: Callable[[int], object] = lambda _: None,
+        keep: Callable[[int, Completion], object] = lambda _place, _said: None,
     ) -> Iterator[tuple[int, Completion]]:
         """(place, completion) of every ask, each as soon as it has ended.
 
@@ -97,6 +98,7 @@ class TransformersModel:
                 some = [asks[place] for place in batch], [sampling[place] for place in batch]
                 for number, completion in self._complete_batch(*some, tell_tokens):
                     waiting.remove(batch[number])
+                    keep(batch[number], completion)
                     yield batch[number], completion
             except torch.OutOfMemoryError:
                 fits = False  # halved below: the error itself keeps the batch's tensors alive
