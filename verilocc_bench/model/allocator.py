@@ -155,7 +155,6 @@ class LanguageModelAllocator:
             self._width = ROUNDS * model.concurrency
         elif isinstance(self._settings, LocalModelSettings):
             self._width = self._settings.batch_size or model.widest_batch
-            self._settings = replace(self._settings, batch_size=self._width)
         self._searches: OrderedDict[str, PrioritySearch] = OrderedDict()
         self._fitting = Fitting(model, self._settings)
         self.tell_tokens: Callable[[int], object] = lambda _: None

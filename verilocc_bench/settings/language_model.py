@@ -16,7 +16,7 @@ WINDOW_REGISTERS = 16
 """How many new virtual registers a prompt of `window` places at most, unless settings say more."""
 
 AUTOMATIC = 0
-"""A batch size: what memory holds."""
+"""A batch size: what memory holds. Results say 0, so that the same command goes on anywhere."""
 
 _SELDOM = (
     "thinking_tokens",
