@@ -31,7 +31,10 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 def settings_kind(name: str) -> type[AllocatorSettings]:
-    """The record of settings that the allocator of a `--model` value takes."""
+    """The record of settings that the allocator of a `--model` value takes.
+
+    Raises InputError for the path of a folder that is not there.
+    """
     if name.startswith(("http://", "https://")):
         return EndpointSettings
     if is_shipped(name) or is_gguf(name):
@@ -45,8 +48,11 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
     if entry_points(group=PLUG_IN_GROUP, name=name):
         return AllocatorSettings
     is_id = _HUB_ID.fullmatch(name) is not None and not name.startswith(".")
-    is_folder = bool(name) and Path(name).is_dir()
-    return LocalModelSettings if is_folder or is_id else AllocatorSettings
+    if (bool(name) and Path(name).is_dir()) or is_id:
+        return LocalModelSettings
+    if "/" in name or name.startswith((".", "~")):
+        raise InputError("there is no such folder: expected one of a language model", source=name)
+    return AllocatorSettings
 
 
 def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: int = 1) -> Allocator:
@@ -86,8 +92,6 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
         return from_plug_in(name, plug_in, settings)
     if not name.strip():
         raise InputError("expected a model, this is an empty name (see: list models)")
-    if "/" in name or name.startswith((".", "~")):
-        raise InputError("there is no such folder: expected one of a language model", source=name)
     names = [*OWN, *SHIPPED, *PACKAGED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
     raise InputError(
         f"unknown model {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}, "
