@@ -85,6 +85,7 @@ def test_what_is_no_answer(text: str, reason: str) -> None:
     [
         (said('<think>{"%0": "v4"}', Finish.LENGTH), "truncated"),
         (said("", Finish.LENGTH, 'so {"%0": "v4"}'), "truncated"),
+        (said("The code is", Finish.LENGTH), "truncated"),
         (said('{"%0": "v4"}<think>sure?', Finish.LENGTH), {"%0": "v4"}),
         # A model that stops by itself with thoughts alone has forgotten their end.
         (said('<think>so {"%0": "v4"}'), {"%0": "v4"}),

@@ -132,7 +132,8 @@ def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsa
         message = f"the object is followed by {rest!r}"
         return Unparsable(UnparsableReason.TRAILING_TEXT, message, end)
     if completion.finish is Finish.LENGTH:
-        message = "the completion ended at its limit, within the object"
+        place = "within the object" if "{" in text else "with no object begun"
+        message = f"the completion ended at its limit, {place}"
         return Unparsable(UnparsableReason.TRUNCATED, message, len(text))
     return Unparsable(UnparsableReason.NOT_JSON, error.message, _first_error(text))
 
