@@ -47,7 +47,7 @@ class Fitting:
                 problem, answer, new_registers=self._settings.window_registers
             )
             self._known[key] = all(
-                count(messages(words.system, (), turn.prompt, self._settings))
+                count(messages(words.system, (), turn.prompt, self._settings.system))
                 + count((Message("assistant", turn.completion),))
                 <= (self._model.context or 0)
                 for turn in turns

@@ -32,11 +32,13 @@ class Turn(NamedTuple):
 
 
 def messages(
-    system: str, turns: Sequence[Turn], prompt: str, settings: LanguageModelSettings
+    system: str,
+    turns: Sequence[Turn],
+    prompt: str,
+    own: str | None = None,
 ) -> tuple[Message, ...]:
-    """A conversation that ends with the prompt; the user's own system text stands first."""
-    own = "" if settings.system is None else f"{settings.system}\n\n"
-    found = [Message("system", own + system)]
+    """A conversation that ends with the prompt; a user's `own` system message stands first."""
+    found = [Message("system", system if own is None else f"{own}\n\n{system}")]
     for turn in turns:
         found += [Message("user", turn.prompt), Message("assistant", turn.completion)]
     return (*found, Message("user", prompt))

@@ -101,11 +101,11 @@ class WholeFormat(PromptFormat):
         told = feedback_text(attempt, FINDINGS_SHOWN)
         former = None if attempt is None else assignment_of(attempt)
         if former is None or not told:
-            return messages(self.system, turns, prompt + told, settings)
+            return messages(self.system, turns, prompt + told, settings.system)
         registers = range(len(request.problem.function.virtual_registers))
         turns.append(Turn(prompt, print_object(former, registers)))
         return messages(
-            self.system, turns, f"{told}Answer again, with the whole object.\n", settings
+            self.system, turns, f"{told}Answer again, with the whole object.\n", settings.system
         )
 
     def _example(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:

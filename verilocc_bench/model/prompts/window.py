@@ -110,7 +110,7 @@ class WindowFormat(PromptFormat):
             constraint = None
             if settings.decoding is Decoding.CONSTRAINED:
                 constraint = ObjectConstraint(windows.state, window.new)
-            conversation = messages(self.system, turns, prompt + told, settings)
+            conversation = messages(self.system, turns, prompt + told, settings.system)
             tokens = object_tokens(len(window.new), settings)
             completion = yield Ask(conversation, tokens, constraint, settings.thinking_tokens or 0)
             record.add(completion)
