@@ -38,6 +38,9 @@ def test_the_widest_that_fits_all(context: int, expected: str) -> None:
     assert allocator.settings.prompt_format == allocator.prompt.format == expected
     assert (allocator.settings.window_registers == 16) is (expected == "window")
     assert make(ScriptedModel(context=5000)).choose_format([SMALL]) == "whole"
+    alone = make(ScriptedModel(context=context), prompt_format=AUTO)
+    list(alone.respond([Request(LARGE)]))  # as `allocate` does
+    assert alone.settings.prompt_format == expected
 
 
 @pytest.mark.parametrize(

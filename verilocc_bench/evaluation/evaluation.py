@@ -37,8 +37,6 @@ from verilocc_bench.evaluation.storing import AllocatorRun
 from verilocc_bench.files import read_json
 from verilocc_bench.model.allocator import LanguageModelAllocator
 from verilocc_bench.model.transcripts import TRANSCRIPTS, Transcripts
-from verilocc_bench.settings.language_model import LanguageModelSettings
-from verilocc_bench.settings.prompt_formats import AUTO
 
 SECONDS_BETWEEN_FIGURES = 0.2
 
@@ -160,13 +158,8 @@ def _prepare(
     tell: Tell,
 ) -> AllocatorRun:
     """A run with its examples and its ledger, and with the settings that the allocator chose."""
-    asked = configuration.settings
     words = allocator if isinstance(allocator, LanguageModelAllocator) else None
-    if (
-        words is not None
-        and isinstance(asked, LanguageModelSettings)
-        and asked.prompt_format == AUTO
-    ):
+    if words is not None and words.undecided:
         problems = (AllocationProblem.from_text(each.row.normalized) for each in rows.rows)
         tell(f"prompt format {words.choose_format(problems)} fits all kernels")
     configuration = replace(configuration, settings=allocator.settings)

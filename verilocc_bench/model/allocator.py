@@ -110,7 +110,8 @@ def check_language_model_settings(
 class LanguageModelAllocator:
     """A language model, asked in a prompt format (an Allocator that answers in groups).
 
-    Raises InputError if the settings ask of the model what it cannot do.
+    `undecided`: the prompt format is still to be chosen, by `choose_format` or with the first
+    requests. Raises InputError if the settings ask of the model what it cannot do.
     """
 
     foreign: ClassVar[bool] = False
@@ -157,6 +158,7 @@ class LanguageModelAllocator:
             self._width = self._settings.batch_size or model.widest_batch
         self._searches: OrderedDict[str, PrioritySearch] = OrderedDict()
         self._fitting = Fitting(model, self._settings)
+        self.undecided = settings.prompt_format == AUTO
         self.tell_tokens: Callable[[int], object] = lambda _: None
         self.transcripts: Transcripts | None = None
 
@@ -228,6 +230,8 @@ class LanguageModelAllocator:
         that waits until one has ended. Whoever stops listening leaves
         nothing half done behind.
         """
+        if self.undecided:
+            self.choose_format(request.problem for request in requests)
         waiting = deque(self._lanes(requests))
         running: list[Lane] = []
         try:
@@ -250,6 +254,7 @@ class LanguageModelAllocator:
         cannot be counted.
         """
         name = self._fitting.widest(list(problems))
+        self.undecided = False
         self._format = get_prompt_format(name)
         width = self._settings.window_registers or WINDOW_REGISTERS
         self._settings = replace(
