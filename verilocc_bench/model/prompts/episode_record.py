@@ -66,7 +66,7 @@ class EpisodeRecord:
         strict = read_object(completion)
         readable = not isinstance(strict, Unparsable)
         found = strict
-        if not readable and extraction is not Extraction.STRICT:
+        if not readable and extraction != Extraction.STRICT:
             found = find_object(completion)
         read = not isinstance(found, Unparsable)
         for name, each in (("read", read), ("read_strictly", readable)):
