@@ -24,6 +24,7 @@ from verilocc_bench.errors import InputError
 
 __all__ = [
     "STANDARD_OUTPUT",
+    "AppendedFile",
     "decode_text",
     "file_sha256",
     "files_hash",
@@ -209,6 +210,44 @@ def write_atomically(path: Path, data: str | bytes | Iterable[str]) -> None:
             file.write(piece.encode() if isinstance(piece, str) else piece)
 
 
+class AppendedFile:
+    """A file that is only ever added to; several processes may do so at once.
+
+    Folders that are missing are made. Raises InputError where that fails, and for what
+    is not a plain file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Without O_NONBLOCK a pipe of this name would wait for its reader.
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+            self._file = os.open(path, flags, 0o666)
+        except OSError as error:
+            raise _cannot_write(path, error) from None
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            os.close(self._file)
+            raise InputError("expected a plain file", source=path)
+
+    def append(self, data: bytes) -> None:
+        """Writes all of it, by one write where the system can."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as error:
+            raise _cannot_write(self.path, error) from None
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._file)
+
+
+def _cannot_write(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot be written: {error.strerror or error}", source=path)
+
+
 @contextmanager
 def opened_to_write(path: Path) -> Iterator[BinaryIO]:
     """A file to write to, which is in its place, whole, when the body ends without an error.
@@ -233,7 +272,7 @@ def opened_to_write(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(opened, "wb") as file:
             yield file
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", source=path) from None
+        raise _cannot_write(path, error) from None
 
 
 def is_stream(path: Path) -> bool:

@@ -39,7 +39,9 @@ def test_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_no_name_of_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert "empty name" in said(["evaluate", "--model", ""], capsys)
     for path in ("./nothing", "/nothing", "a/b/c"):
-        assert f"{path}: there is no such folder" in said(["evaluate", "--model", path], capsys)
+        for options in ([], ["--batch-size", "2", "--prompt-format", "whole"]):
+            words = said(["evaluate", "--model", path, *options], capsys)
+            assert f"{path}: there is no such folder" in words
 
 
 def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -234,7 +234,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     os.umask(mask)
     assert writer.path.stat().st_mode & 0o777 == 0o666
     # A pipe may come in its place.
-    assert fcntl.fcntl(writer._file, fcntl.F_GETFL) & os.O_NONBLOCK
+    assert fcntl.fcntl(writer._file._file, fcntl.F_GETFL) & os.O_NONBLOCK
     writer.close()
     with pytest.raises(InputError, match="folder/ledger: cannot be written: Bad file descriptor"):
         writer.describe({})

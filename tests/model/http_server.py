@@ -94,7 +94,12 @@ class FakeServer:
             def serve(self) -> None:
                 content = self.rfile.read(int(self.headers.get("content-length", 0)))
                 body = json.loads(content) if content else None
-                asked = Asked(self.command, self.path, dict(self.headers.items()), body)
+                asked = Asked(
+                    self.command,
+                    self.path,
+                    {name.lower(): value for name, value in self.headers.items()},
+                    body,
+                )
                 fake.note(asked)
                 said = fake.answer(asked)
                 if isinstance(said, Say):

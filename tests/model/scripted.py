@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from verilocc_bench.allocators import (
@@ -16,6 +16,7 @@ from verilocc_bench.model.language_model import (
     Completion,
     DeadEnd,
     Finish,
+    Message,
     TokenSampling,
 )
 from verilocc_bench.model.prompts import PromptFormat
@@ -47,8 +48,35 @@ GLOBAL_STORE_DWORD_SADDR %0,%3,%1
 """
 
 
+class Batched:
+    """A model whose `complete` says all at once."""
+
+    thinking_tokens = 0
+    widest_batch = 16
+    context: int | None = None
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        return sum(len(message.content) for message in messages)
+
+    def completions(
+        self,
+        asks: Sequence[Ask],
+        sampling: Sequence[TokenSampling],
+        tell_tokens: Callable[[int], object],
+        keep: Callable[[int, Completion], object],
+    ) -> Iterator[tuple[int, Completion]]:
+        said = self.complete(asks, sampling)
+        tell_tokens(sum(each.completion_tokens for each in said))
+        for place, each in enumerate(said):
+            keep(place, each)
+            yield place, each
+
+    def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
+        raise NotImplementedError
+
+
 @dataclass
-class ScriptedModel:
+class ScriptedModel(Batched):
     """`say` answers an ask in words; `choose` picks at each choice of a constraint.
 
     `choose` is given the options and the text said so far, the ask with it.
@@ -58,6 +86,8 @@ class ScriptedModel:
     choose: Callable[[Ask, str, Sequence[str]], str] = lambda _ask, _text, options: options[0]
     can_constrain: bool = True
     revision: str = "scripted"
+    context: int | None = None
+    thinking_tokens: int = 0
     asks: list[Ask] = field(default_factory=list)
 
     def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.model.scripted import ScriptedModel
+from tests.model.scripted import Batched, ScriptedModel
 from verilocc_bench.allocators import (
     Assistance,
     Example,
@@ -57,7 +57,7 @@ PROBLEMS = [problem(count) for count in range(1, 7)]
 
 
 @dataclass
-class Echo:
+class Echo(Batched):
     """Says the prompt's last word and the seed; keeps what it was asked."""
 
     can_constrain: bool = True
@@ -148,7 +148,7 @@ def test_deterministic(options: LocalModelSettings, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"batch_size": 0}, "batch size 0"),
+        ({"batch_size": -1}, "batch size -1"),
         ({"temperature": -1.0}, "temperature -1.0"),
         ({"temperature": float("nan")}, "temperature nan"),
         ({"top_p": 0.0}, "top-p 0.0"),

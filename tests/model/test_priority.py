@@ -71,7 +71,7 @@ def run(search: PrioritySearch, model: TableModel, rank: int) -> Response:
     try:
         question = next(conversation)
         while True:
-            question = conversation.send(model.complete(*question))
+            question = conversation.send(model.complete(*question[:2]))
     except StopIteration as end:
         response = end.value
         assert isinstance(response, Response)
@@ -177,7 +177,7 @@ def test_an_interrupted_sample_is_found_again() -> None:
         conversation = search.sample(rank)
         question = next(conversation)
         if rank in {0, 3}:
-            conversation.send(model.complete(*question))
+            conversation.send(model.complete(*question[:2]))
         conversation.close()
         assert run(search, model, rank) == expected[rank]
 

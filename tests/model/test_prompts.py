@@ -34,7 +34,7 @@ from verilocc_bench.ir import parse_function
 from verilocc_bench.model.language_model import Ask, Completion, Finish, Literal
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
-from verilocc_bench.settings.language_model import LanguageModelSettings
+from verilocc_bench.settings.language_model import Extraction, LanguageModelSettings
 from verilocc_bench.settings.prompt_formats import PROMPT_FORMATS
 from verilocc_bench.verification import Verifier
 
@@ -184,7 +184,10 @@ JUNK = {
 @pytest.mark.parametrize(("name", "said", "reason"), [(n, *j) for n in NAMES for j in JUNK[n]])
 def test_junk(name: str, said: str, reason: str) -> None:
     response = run_episode(
-        get_prompt_format(name), Request(problem_of(TINY)), FREE, ScriptedModel(lambda _: said)
+        get_prompt_format(name),
+        Request(problem_of(TINY)),
+        replace(FREE, extract=Extraction.STRICT),
+        ScriptedModel(lambda _: said),
     )
     assert response.answer is None
     assert response.failure is FailureKind.UNPARSABLE
@@ -210,10 +213,10 @@ def test_a_window_is_answered_with_its_own_registers() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_that_does_not_fit(name: str) -> None:
-    model = ScriptedModel(lambda _: Completion("", Finish.CONTEXT, 9000, 0))
+    model = ScriptedModel(lambda _: Completion("", Finish.CONTEXT, 9000, 0, message="9 of 8"))
     response = run_episode(get_prompt_format(name), Request(problem_of(TINY)), FREE, model)
     assert response.failure is FailureKind.NO_ANSWER
-    assert response.message == "the prompt does not fit the model's context"
+    assert response.message == "the prompt does not fit: 9 of 8"
     assert response.details["unfit_prompt_tokens"] == 9000
     assert response.details["log_probability"] == 0
 
@@ -227,6 +230,8 @@ def test_unknown_probabilities_make_the_sum_null() -> None:
         "prompt_tokens": 10,
         "completion_tokens": 2,
         "log_probability": None,
+        "read": True,
+        "read_strictly": True,
     }
 
 

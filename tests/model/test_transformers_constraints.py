@@ -16,6 +16,7 @@ import torch
 from tests.model.tiny_models import (
     PROMPTS,
     ask,
+    complete,
     draw,
     load,
     metaspace_tokenizer,
@@ -70,7 +71,7 @@ def test_constrained_answers_are_legal(name: str, request: pytest.FixtureRequest
     model = request.getfixturevalue(name)
     asks = [ask(prompt, 200, constraint=registers) for prompt in PROMPTS * 3]
     how = [draw(seed, temperature=1.5) for seed in range(len(asks))]
-    said = model.complete(asks, how)
+    said = complete(model, asks, how)
     for completion in said:
         assert completion.finish is Finish.STOP
         answer = json.loads(completion.text)
@@ -80,7 +81,7 @@ def test_constrained_answers_are_legal(name: str, request: pytest.FixtureRequest
         assert model._codec.decode(completion.tokens) == completion.text
     assert len({completion.text for completion in said}) > 12
     for number in (0, 1, 22):
-        (alone,) = model.complete(asks[number : number + 1], how[number : number + 1])
+        (alone,) = complete(model, asks[number : number + 1], how[number : number + 1])
         assert alone.tokens == said[number].tokens
 
 
@@ -100,8 +101,8 @@ def test_what_may_be_said_is_weighed_alone(model: Any) -> None:
             legal = {t[place] for t in pieces.values() if t[:place] == tokens[:place]}
             logs = reference_logs(model, before + list(tokens[:place]))[-1]
             expected += float(logs[token] - torch.logsumexp(logs[sorted(legal)], dim=0))
-        (said,) = model.complete(
-            [ask("hello", constraint=constraint)], [draw(0, forced=tokens, alternatives=9)]
+        (said,) = complete(
+            model, [ask("hello", constraint=constraint)], [draw(0, forced=tokens, alternatives=9)]
         )
         assert said.text == option + ";"
         assert sum(said.log_probabilities) == pytest.approx(expected, abs=1e-4)
@@ -111,7 +112,7 @@ def test_what_may_be_said_is_weighed_alone(model: Any) -> None:
 
 
 def test_alternatives_are_those_not_taken(model: Any) -> None:
-    (said,) = model.complete([ask("hello", 3)], [draw(5, alternatives=4)])
+    (said,) = complete(model, [ask("hello", 3)], [draw(5, alternatives=4)])
     before = model._codec.prompt([Message("user", "hello")])
     for place, token in enumerate(said.tokens):
         logs = reference_logs(model, before + list(said.tokens[:place]))[-1]
@@ -139,7 +140,7 @@ def test_dead_ends_and_limits(model: Any) -> None:
         ask("hello", constraint=nothing),
         ask("hello", 7, constraint=registers),
     ]
-    said = model.complete(asks, [draw(1)] * len(asks))
+    said = complete(model, asks, [draw(1)] * len(asks))
     assert [(c.finish, c.message) for c in said] == [
         (Finish.DEAD_END, "%1 fits nowhere"),
         (Finish.DEAD_END, "nothing fits"),
@@ -148,7 +149,7 @@ def test_dead_ends_and_limits(model: Any) -> None:
     ]
     assert said[0].text in {"v1", "v2"}
     assert said[3].completion_tokens == 7
-    (wrong,) = model.complete([asks[0]], [draw(1, forced=(5, 5))])
+    (wrong,) = complete(model, [asks[0]], [draw(1, forced=(5, 5))])
     assert wrong.finish is Finish.DEAD_END
 
 
@@ -161,7 +162,7 @@ def test_the_constraint_is_told_what_was_taken(model: Any) -> None:
         told.append((yield Literal("")))
         told.append((yield Choice(("only",), "")))
 
-    (said,) = model.complete([ask("hello", constraint=constraint)], [draw(1)])
+    (said,) = complete(model, [ask("hello", constraint=constraint)], [draw(1)])
     assert told == ["a ", said.text[2 : said.text.index(",")], "", "only"]
     assert said.text in {"a v1,only", "a v12,only"}
 
@@ -171,7 +172,7 @@ def test_options_that_a_tokenizer_cannot_tell_apart(model: Any) -> None:
         yield Choice(("Q", "QQ"))
 
     with pytest.raises(InputError, match="does not tell the options 'Q' and 'QQ' apart"):
-        model.complete([ask("hello", constraint=ambiguous)], [draw(1)])
+        complete(model, [ask("hello", constraint=ambiguous)], [draw(1)])
 
 
 def test_a_tokenizer_of_words(tmp_path: Path) -> None:
@@ -182,14 +183,14 @@ def test_a_tokenizer_of_words(tmp_path: Path) -> None:
         yield Literal("register ")
         yield Choice(("v1", "v12"), " ;")
 
-    said = model.complete([ask("hello", constraint=constraint)] * 8, [draw(n) for n in range(8)])
+    said = complete(model, [ask("hello", constraint=constraint)] * 8, [draw(n) for n in range(8)])
     assert {c.text for c in said} == {"register v1 ;", "register v12 ;"}
 
     def unknown() -> Generator[Segment, str, None]:
         yield Choice(("v1", "v2"))
 
     with pytest.raises(InputError, match="cannot say 'v2'"):
-        model.complete([ask("hello", constraint=unknown)], [draw(1)])
+        complete(model, [ask("hello", constraint=unknown)], [draw(1)])
 
 
 @pytest.mark.parametrize("name", ["model", "metaspace"])

@@ -18,6 +18,7 @@ from tests.model.tiny_models import (
     PROMPTS,
     TEXTS,
     ask,
+    complete,
     draw,
     load,
     metaspace_tokenizer,
@@ -71,7 +72,7 @@ def copy(folder: Path, tmp_path: Path) -> Path:
 
 def test_greedy_is_what_the_network_says(model: Any) -> None:
     asks = [ask(prompt) for prompt in PROMPTS]
-    said = model.complete(asks, [TokenSampling(0, temperature=0.0)] * len(asks))
+    said = complete(model, asks, [TokenSampling(0, temperature=0.0)] * len(asks))
     for prompt, completion in zip(PROMPTS, said, strict=True):
         before = model._codec.prompt([Message("user", prompt)])
         logs = reference_logs(model, before + list(completion.tokens))
@@ -112,18 +113,18 @@ def test_a_shared_beginning_does_not_change_scores(
         return forward(input_ids=input_ids, **others)
 
     monkeypatch.setattr(model._network.module, "forward", watched)
-    said = model.complete(asks, [draw(n) for n in range(len(asks))])
+    said = complete(model, asks, [draw(n) for n in range(len(asks))])
     first = list(fed)
     assert first[0][0] == 1
     assert first[0][1] > 60  # the beginning, once
-    assert said == model.complete(asks, [draw(n) for n in range(len(asks))])
+    assert said == complete(model, asks, [draw(n) for n in range(len(asks))])
     assert fed[len(first) :] == first[1:]  # and not again
     for question, completion in zip(asks, said, strict=True):
         before = model._codec.prompt(question.messages)
         logs = reference_logs(model, before + list(completion.tokens))[len(before) - 1 : -1]
         expected = [float(row[token]) for row, token in zip(logs, completion.tokens, strict=True)]
         assert completion.log_probabilities == pytest.approx(expected, abs=1e-4)
-    alone = [model.complete([a], [draw(n)])[0] for n, a in enumerate(asks)]
+    alone = [complete(model, [a], [draw(n)])[0] for n, a in enumerate(asks)]
     assert [c.tokens for c in alone] == [c.tokens for c in said]
 
 
@@ -149,7 +150,7 @@ def test_other_architectures(copy: Path, kind: str, special: dict[str, Any]) -> 
     model = load(copy)
     for system in ((), (Message("system", TEXTS[2] * 2),)):
         asks = [Ask((*system, Message("user", prompt)), 20) for prompt in PROMPTS]
-        for question, said in zip(asks, model.complete(asks, [draw(7)] * len(asks)), strict=True):
+        for question, said in zip(asks, complete(model, asks, [draw(7)] * len(asks)), strict=True):
             before = model._codec.prompt(question.messages)
             logs = reference_logs(model, before + list(said.tokens))[len(before) - 1 :]
             expected = [float(row[t]) for row, t in zip(logs, said.tokens, strict=False)]
@@ -169,12 +170,12 @@ def test_a_batch_gives_what_its_asks_give_alone(model: Any) -> None:
     asks = [ask(prompt) for prompt in PROMPTS]
     for seed in range(3):
         how = [draw(100 * seed + number) for number in range(len(asks))]
-        together = model.complete(asks, how)
-        assert together == model.complete(asks, how)
-        alone = [model.complete([a], [h])[0] for a, h in zip(asks, how, strict=True)]
+        together = complete(model, asks, how)
+        assert together == complete(model, asks, how)
+        alone = [complete(model, [a], [h])[0] for a, h in zip(asks, how, strict=True)]
         assert [c.tokens for c in together] == [c.tokens for c in alone]
         assert [c.text for c in together] == [c.text for c in alone]
-        backwards = model.complete(asks[::-1], how[::-1])[::-1]
+        backwards = complete(model, asks[::-1], how[::-1])[::-1]
         assert [c.tokens for c in together] == [c.tokens for c in backwards]
 
 
@@ -192,7 +193,7 @@ def test_draws_follow_the_distribution(model: Any) -> None:
     count = 2000
     how = [draw(seed, temperature=0.7, top_p=0.8) for seed in range(count)]
     found: dict[int, int] = {}
-    for completion in model.complete([ask("hello", 1)] * count, how):
+    for completion in complete(model, [ask("hello", 1)] * count, how):
         (token,) = completion.tokens
         assert completion.log_probabilities[0] == pytest.approx(float(logs[token]), abs=1e-5)
         found[token] = found.get(token, 0) + 1
@@ -216,14 +217,14 @@ def test_the_nucleus_holds_the_token_that_reaches_top_p() -> None:
 
 
 def test_a_completion_ends_at_its_limit(model: Any) -> None:
-    (whole,) = model.complete([ask("hello", 40)], [draw(3)])
+    (whole,) = complete(model, [ask("hello", 40)], [draw(3)])
     assert whole.finish is Finish.LENGTH
     assert whole.completion_tokens == 40
 
 
 def test_the_model_ends_itself(model: Any) -> None:
     how = TokenSampling(0, forced=(*model._codec.piece("v4"), 2))
-    (said,) = model.complete([ask("hello")], [how])
+    (said,) = complete(model, [ask("hello")], [how])
     assert (said.text, said.finish) == ("v4", Finish.STOP)
     assert said.tokens == how.forced
     before = model._codec.prompt([Message("user", "hello")])
@@ -241,7 +242,7 @@ def test_the_context_is_a_limit(tmp_path: Path) -> None:
     )
     assert lengths[full.count("x")] == 32
     asks = [ask(fits, 100), ask(full, 100), ask(too_long, 100), ask("x", 0)]
-    said = model.complete(asks, [draw(1)] * 4)
+    said = complete(model, asks, [draw(1)] * 4)
     assert [c.finish for c in said] == [Finish.LENGTH, Finish.LENGTH, Finish.CONTEXT, Finish.LENGTH]
     assert said[0].prompt_tokens + said[0].completion_tokens == 33  # the last is not fed again
     assert [c.completion_tokens for c in said[1:]] == [1, 0, 0]
@@ -252,7 +253,7 @@ def test_text_comes_whole(model: Any, metaspace: Any) -> None:
     for each in (model, metaspace):
         tokens = each._codec.piece(text)
         how = TokenSampling(0, forced=(*tokens, 2))
-        (said,) = each.complete([ask("hello", 100)], [how])
+        (said,) = complete(each, [ask("hello", 100)], [how])
         assert said.text == text
         assert said.finish is Finish.STOP
 
@@ -266,7 +267,7 @@ def test_prompts_without_a_template(tmp_path: Path) -> None:
     tokens = model._codec.prompt(messages)
     assert tokens[0] == 1
     assert model._codec.decode(tokens) == "Be brief.\n\nbb0"
-    (said,) = model.complete([Ask((), 2)], [draw(0)])
+    (said,) = complete(model, [Ask((), 2)], [draw(0)])
     assert said.prompt_tokens == 1
 
 
@@ -289,7 +290,7 @@ def test_a_template_that_refuses(tmp_path: Path) -> None:
     template = "{{ raise_exception('not today') }}"
     model = load(save_model(tmp_path / "model", chat_template=template))
     with pytest.raises(InputError, match="refuses the prompt: not today"):
-        model.complete([ask("hello")], [draw(0)])
+        complete(model, [ask("hello")], [draw(0)])
 
 
 @pytest.mark.parametrize(
@@ -312,7 +313,7 @@ def test_a_template_that_never_ends(
     model = load(save_model(tmp_path / "model", chat_template=template))
     before = resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)
     with pytest.raises(InputError, match=said):
-        model.complete([ask("hello")], [draw(0)])
+        complete(model, [ask("hello")], [draw(0)])
     assert (resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
@@ -326,7 +327,7 @@ def test_out_of_memory_halves_the_batch(
     model = load(folder)
     asks = [ask(prompt) for prompt in PROMPTS]
     how = [draw(number) for number in range(len(asks))]
-    expected = model.complete(asks[:3], how[:3])
+    expected = complete(model, asks[:3], how[:3])
     forward = model._network.module.forward
     limit = 3
 
@@ -336,13 +337,13 @@ def test_out_of_memory_halves_the_batch(
         return forward(input_ids=input_ids, **others)
 
     monkeypatch.setattr(model._network.module, "forward", small)
-    found = model.complete(asks, how)
+    found = complete(model, asks, how)
     assert [c.tokens for c in found[:3]] == [c.tokens for c in expected]
     assert model.largest_batch == 2
     assert "batch of 8: going on with 4" in caplog.text
     limit = 0
     with pytest.raises(InfrastructureError, match="out of memory for a single prompt"):
-        model.complete(asks, how)
+        complete(model, asks, how)
 
 
 def test_scores_that_are_not_numbers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,4 +352,4 @@ def test_scores_that_are_not_numbers(folder: Path, monkeypatch: pytest.MonkeyPat
     with torch.no_grad():
         embedding.weight.fill_(math.nan)
     with pytest.raises(InfrastructureError, match="not numbers"):
-        model.complete([ask("hello")], [draw(1)])
+        complete(model, [ask("hello")], [draw(1)])

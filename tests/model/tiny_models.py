@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.model.language_model import Ask, Message, TokenSampling
+from verilocc_bench.model.language_model import Ask, Completion, Message, TokenSampling
 from verilocc_bench.model.transformers_model import load_transformers_model
 from verilocc_bench.settings.language_model import LocalModelSettings
 
@@ -151,3 +151,9 @@ def reference_logs(model: Any, tokens: list[int]) -> Any:
     with torch.inference_mode():
         logits = model._network.module(torch.tensor([tokens])).logits[0]
     return torch.log_softmax(logits.double(), dim=-1)
+
+
+def complete(model: Any, asks: Sequence[Ask], how: Sequence[TokenSampling]) -> list[Completion]:
+    """The completions in the order of their asks."""
+    found = dict(model.completions(asks, how))
+    return [found[place] for place in range(len(asks))]

@@ -328,7 +328,7 @@ def test_bad_folders(tmp_path: Path) -> None:
 def test_only_html_needs_an_extra(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for function in (html._environment, html._vega):
+    for function in (html.page_environment, html._vega):
         function.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     folders = write_runs(tmp_path, make_document())

@@ -18,6 +18,7 @@ from verilocc_bench.evaluation.comparison import RunComparison, compare_runs
 from verilocc_bench.evaluation.results import ANSWERS, RESULTS, SAMPLES
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import open_input, parse_json, write_atomically
+from verilocc_bench.model.transcripts import TRANSCRIPTS, Exchange, read_transcripts
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +32,9 @@ class Failure:
     """A sample without a valid answer: `kind` says why, as `failures` of results.json.
 
     `message` is the first finding of a wrong answer, or the allocator's own
-    words. `traceback` is there where an allocator in Python crashed.
+    words. `traceback` is there where an allocator in Python crashed. `exchanges` are what a
+    language model was asked and said, if that was kept; `stopped_at` is the character of the last
+    completion at which reading stopped.
     """
 
     model: str
@@ -41,6 +44,8 @@ class Failure:
     kind: str
     message: str
     traceback: str | None = field(default=None, repr=False)
+    exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
+    stopped_at: int | None = None
 
     def __str__(self) -> str:
         told = self.traceback or self.message
@@ -139,7 +144,7 @@ class Results:
         return Failures(
             failure
             for model, folder in zip(self.models, self.folders, strict=True)
-            for failure in _failures(model, folder / SAMPLES)
+            for failure in _failures(model, folder)
         )
 
     def compare(self, other: Results) -> RunComparison:
@@ -163,6 +168,8 @@ class Results:
             if (target / RESULTS).exists():
                 raise InputError("holds the results of a run already", source=target)
         for folder, target in zip(self.folders, targets, strict=True):
+            if (folder / TRANSCRIPTS).exists():
+                write_atomically(target / TRANSCRIPTS, (folder / TRANSCRIPTS).read_bytes())
             for name in reversed(FILES):  # results.json last: it says that all is there
                 write_atomically(target / name, (folder / name).read_bytes())
 
@@ -181,7 +188,8 @@ def load_results(path: str | Path) -> Results:
     return Results([read_results(folder / RESULTS) for folder in found], found)
 
 
-def _failures(model: str, path: Path) -> Iterator[Failure]:
+def _failures(model: str, folder: Path) -> Iterator[Failure]:
+    path, transcripts = folder / SAMPLES, read_transcripts(folder)
     with open_input(path) as file:
         for number, line in enumerate(file, 1):
             record = parse_json(line.decode(errors="replace"), path, number)
@@ -189,6 +197,8 @@ def _failures(model: str, path: Path) -> Iterator[Failure]:
                 if record["valid"]:
                     continue
                 findings = (record["verdict"] or {}).get("findings", ())
+                key = str(record.get("configuration")), record["id"], record["sample"]
+                stopped = record["details"].get("stopped_at")
                 yield Failure(
                     model,
                     str(record["id"]),
@@ -197,6 +207,8 @@ def _failures(model: str, path: Path) -> Iterator[Failure]:
                     str(record["failure"] or "invalid"),
                     str(findings[0]["message"] if findings else record["message"]),
                     record.get("traceback"),
+                    tuple(transcripts.get(key, ())),
+                    None if stopped is None else int(stopped),
                 )
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                 raise InputError(

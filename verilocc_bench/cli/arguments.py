@@ -195,6 +195,12 @@ def _allocate(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
 
 
+def _prompt(parser: argparse.ArgumentParser) -> None:
+    _add_instance(parser)
+    parser.add_argument("--model", metavar="M", help="a language model, whose tokens are counted")
+    add_settings(parser)
+
+
 def _normalize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help=".ll, .mir, PTX or a cubin")
     _add_machine_ir(parser)
@@ -351,6 +357,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "evaluate": ("score allocators on a dataset, every answer verified", _evaluate),
     "verify": ("say whether an answer is right, and what is wrong where", _verify),
     "allocate": ("ask an allocator for an answer", _allocate),
+    "prompt": ("print what a language model would be shown of a kernel", _prompt),
     "capture": (
         "run a script with Triton kernels without a GPU, and make a dataset of what it compiles",
         add_capture_options,

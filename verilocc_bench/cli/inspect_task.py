@@ -186,7 +186,7 @@ def _next(episode: Any, completion: Completion | None) -> Ask | Response:
 
 
 async def _generate(model: Model, state: TaskState, ask: Ask, seed: int) -> ModelOutput:
-    config = GenerateConfig(max_tokens=ask.maximum_tokens, seed=seed)
+    config = GenerateConfig(max_tokens=ask.maximum_tokens + ask.thinking_tokens, seed=seed)
     return await model.generate(state.messages, config=config)
 
 

@@ -24,6 +24,7 @@ _FORMS = {
     "command:PROGRAM …": "a program that reads and writes lines of JSON",
     "predictions:FILE": "answers from a file",
     "FOLDER or OWNER/NAME": "a causal language model here or on the Hub (extra: model)",
+    "FILE.gguf": "a causal language model in one file, dequantised (extra: gguf)",
     "http://… or https://…": "a language model behind an OpenAI-compatible endpoint",
 }
 
@@ -32,12 +33,12 @@ def _models() -> list[dict[str, Any]]:
     from importlib.metadata import entry_points
 
     from verilocc_bench.evaluation.models import OWN, PLUG_IN_GROUP
-    from verilocc_bench.model.shipped import SHIPPED
+    from verilocc_bench.model.shipped import PACKAGED, SHIPPED
 
     rows = [
         {"model": name, "description": allocator.description} for name, allocator in OWN.items()
     ]
-    rows += [{"model": name, "description": text} for name, text in SHIPPED.items()]
+    rows += [{"model": name, "description": text} for name, text in (SHIPPED | PACKAGED).items()]
     rows += [
         {"model": plug_in.name, "description": f"plug-in {plug_in.value}"}
         for plug_in in entry_points(group=PLUG_IN_GROUP)

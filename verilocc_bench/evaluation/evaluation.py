@@ -21,6 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 from verilocc_bench.allocators import Allocator, LabelUse
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.configuration import RunConfiguration, ledger_settings
 from verilocc_bench.evaluation.few_shot import load_few_shot
@@ -34,6 +35,10 @@ from verilocc_bench.evaluation.rows import ChosenRows, choose_rows, known_ids
 from verilocc_bench.evaluation.scheduling import complete_runs
 from verilocc_bench.evaluation.storing import AllocatorRun
 from verilocc_bench.files import read_json
+from verilocc_bench.model.allocator import LanguageModelAllocator
+from verilocc_bench.model.transcripts import TRANSCRIPTS, Transcripts
+
+SECONDS_BETWEEN_FIGURES = 0.2
 
 Tell = Callable[[str], None]
 """Is told what a user should know, one line at a time."""
@@ -126,7 +131,8 @@ def evaluate_together(
             return list(completed)
         except KeyboardInterrupt:
             if path is not None:
-                tell("all samples so far are kept: the same command goes on")
+                kept, asked = sum(run.kept_count for run, _ in runs), _asked(runs)
+                tell(f"{kept} of {asked} samples are kept: the same command goes on")
             raise
 
 
@@ -152,6 +158,10 @@ def _prepare(
     tell: Tell,
 ) -> AllocatorRun:
     """A run with its examples and its ledger, and with the settings that the allocator chose."""
+    words = allocator if isinstance(allocator, LanguageModelAllocator) else None
+    if words is not None and words.undecided:
+        problems = (AllocationProblem.from_text(each.row.normalized) for each in rows.rows)
+        tell(f"prompt format {words.choose_format(problems)} fits all kernels")
     configuration = replace(configuration, settings=allocator.settings)
     examples, prompt = None, allocator.prompt
     seen = None if allocator.label_use is LabelUse.NONE else rows.hash
@@ -174,9 +184,18 @@ def _prepare(
         ledger = Ledger(folder / LEDGER, stands_under, resume=resume)
         for warning in ledger.warnings():
             tell(warning)
+        if words is not None and words.settings.log_samples:
+            words.transcripts = Transcripts(
+                folder / TRANSCRIPTS, ledger.configuration, resume=resume
+            )
     return AllocatorRun(
         configuration, allocator, rows.rows, prompt=prompt, examples=examples, ledger=ledger
     )
+
+
+def _asked(runs: Sequence[tuple[AllocatorRun, Path | None]]) -> int:
+    """How many samples the runs ask for, those that are kept included."""
+    return sum(len(run.rows) * run.asked for run, _ in runs)
 
 
 def _check_folder(folder: Path, model: str) -> None:
@@ -205,18 +224,19 @@ def _completed(
     machine_code: bool,
 ) -> Iterator[Evaluation]:
     """Asks, judges and keeps what is missing in the runs; then sums each up, and writes it."""
-    missing = [run.missing_count for run, _ in runs]
-    every = sum(len(run.rows) * run.asked for run, _ in runs)
+    missing, every = [run.missing_count for run, _ in runs], _asked(runs)
     if sum(missing) < every and sys.stderr.isatty():
         tell(f"{every - sum(missing)} of {every} samples are there already")
     with tqdm(total=sum(missing), unit="sample", disable=None, leave=False) as bar:
-        said = 0
+        said, since, shown = 0, time.perf_counter(), 0.0
 
         def tell_tokens(count: int) -> None:
             # A whole sample of a language model may take minutes.
-            nonlocal said
-            said += count
-            bar.set_postfix_str(f"{said:,} tokens")
+            nonlocal said, shown
+            said, now = said + count, time.perf_counter()
+            if now >= shown + SECONDS_BETWEEN_FIGURES:
+                shown = now
+                bar.set_postfix_str(f"{said:,} tokens, {said / (now - since):,.0f}/s")
 
         prepared_rows = complete_runs([run for run, _ in runs], jobs, bar.update, tell_tokens)
     for (run, folder), new in zip(runs, missing, strict=True):

@@ -22,9 +22,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
-import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +34,7 @@ from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluation.records import Judged, Outcome, Sample
+from verilocc_bench.files import AppendedFile
 
 LEDGER = "ledger.jsonl"
 
@@ -71,16 +70,7 @@ class LedgerWriter:
 
     def __init__(self, path: Path, configuration: str, judge: str) -> None:
         self.path, self.configuration, self.judge = path, configuration, judge
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Without O_NONBLOCK a pipe of this name would wait for its reader.
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
-            self._file = os.open(path, flags, 0o666)
-        except OSError as error:
-            raise _cannot_write(path, error) from None
-        if not stat.S_ISREG(os.fstat(self._file).st_mode):
-            os.close(self._file)
-            raise InputError("expected a plain file", source=path)
+        self._file = AppendedFile(path)
 
     def append(self, row: Row, judged: Judged, outcome: Outcome | None = None) -> None:
         """Writes a sample, and the quality of its answer if that was measured."""
@@ -106,15 +96,10 @@ class LedgerWriter:
 
     def close(self) -> None:
         """Closes the file."""
-        os.close(self._file)
+        self._file.close()
 
     def _write(self, document: dict[str, Any]) -> None:
-        data = memoryview(checked_line(document))
-        try:
-            while data:
-                data = data[os.write(self._file, data) :]
-        except OSError as error:
-            raise _cannot_write(self.path, error) from None
+        self._file.append(checked_line(document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +145,8 @@ class Ledger:
             except BlockingIOError:
                 raise InputError("another run writes to this folder now", source=path) from None
             except OSError as error:
-                raise _cannot_write(path, error) from None
+                reason = error.strerror or error
+                raise InputError(f"cannot be written: {reason}", source=path) from None
             stack.pop_all()
         return file
 
@@ -265,7 +251,3 @@ def _entry(document: dict[str, Any], offset: int, length: int, *, fresh: bool) -
         raise ValueError("a verdict belongs to an answer")
     # A sample without an answer has no verdict: any verifier will do.
     return Entry(sample, offset, length, fresh or answer is None)
-
-
-def _cannot_write(path: Path, error: OSError) -> InputError:
-    return InputError(f"cannot be written: {error.strerror or error}", source=path)

@@ -20,6 +20,7 @@ from verilocc_bench.evaluation.records import RowResult, Sample
 from verilocc_bench.evaluation.storing import AllocatorRun
 from verilocc_bench.evaluation.summary import kernel_record, summarise_by_group, summarise_by_task
 from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 RESULTS, SAMPLES, ANSWERS = "results.json", "samples.jsonl", "answers.jsonl"
 
@@ -40,6 +41,7 @@ def make_results(
     """
     configuration, settings = run.configuration, run.allocator.settings
     described = allocator_record(run.allocator, run.prompt)
+    price = settings.price if isinstance(settings, LanguageModelSettings) else None
     how: dict[str, Any] = {
         "assistance": described["assistance"],
         "decoding": described["decoding"],
@@ -48,12 +50,17 @@ def make_results(
         "seed": configuration.seed,
         "calls": settings.verifier_calls if settings.guided else None,
         "machine_code": machine_code,
+        "price": price,
     }
     return {
         "results": summarise_by_task(results, **how),
         "groups": summarise_by_group(results, **how),
         "kernels": [kernel_record(row, settings.guided, machine_code) for row in results],
-        "config": {**described, **configuration.to_json()},
+        "config": {
+            **described,
+            **configuration.to_json(),
+            **({} if price is None else {"price": list(price)}),
+        },
         "versions": versions(language_model=run.prompt is not None),
         "dataset": {
             "name": configuration.dataset_name,
@@ -169,6 +176,8 @@ def _lines(
 
 def _sample_line(result: RowResult, sample: Sample, recorded: dict[str, Any]) -> dict[str, Any]:
     told = {} if sample.traceback is None else {"traceback": sample.traceback}
+    if "asks" in sample.details and "configuration" in recorded:
+        told["configuration"] = recorded["configuration"]  # which its transcript stands under
     return {
         "id": result.row.id,
         "task": result.task,

@@ -103,6 +103,16 @@ class AllocatorRun:
         """How many samples there are to do."""
         return sum(len(self.missing(each.row)) for each in self.rows)
 
+    @property
+    def kept_count(self) -> int:
+        """How many samples the ledger has, of those that are asked for."""
+        if self.ledger is None:
+            return 0
+        self.ledger.refresh()
+        return sum(
+            row_id in self._samples and index < self.asked for row_id, index in self.ledger.entries
+        )
+
     def add(self, found: RowSamples) -> None:
         """Takes over some samples of a row."""
         samples = self._samples[found.row_id]

@@ -63,13 +63,16 @@ def summarise(
     seed: int = 0,
     calls: int | None = None,
     machine_code: Mapping[str, CountedCode] | None = None,
+    price: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """The record of some functions; what cannot be computed is None.
 
     `ks` are the k of pass@k, and `seed` is the seed of the bootstrap intervals.
     `calls` is the budget of verifier calls, None if the run is not guided.
     `machine_code` has the counted code of valid answers by row id. Without it the record
-    has no key `machine_code`.
+    has no key `machine_code`. `price` is what a million tokens cost, in prompts and in
+    completions; without it the record has no key `cost`, and without a language model no key
+    `reading`.
     """
     outcomes = [(row, row.outcome) for row in rows if row.outcome is not None]
     found = [outcome for _, outcome in outcomes]
@@ -106,6 +109,12 @@ def summarise(
     )
     record["findings"] = _count(kind for sample in counted for kind in sample.finding_kinds)
     record["infrastructure_failures"] = len(samples) - len(counted)
+    if any("read" in sample.details for sample in counted):
+        record["reading"] = _reading_record(counted)
+    if price is not None:
+        totals = record["totals"]
+        tokens = totals.get("prompt_tokens", 0), totals.get("completion_tokens", 0)
+        record["cost"] = (price[0] * tokens[0] + price[1] * tokens[1]) / 1e6
     if machine_code is not None:
         record["machine_code"] = summarise_machine_code(
             [machine_code.get(row.row.id) for row in rows]
@@ -186,6 +195,17 @@ def _totals(samples: Sequence[Sample]) -> dict[str, int]:
             if type(value) is int:
                 totals[name] += value
     return dict(sorted(totals.items()))
+
+
+def _reading_record(samples: Sequence[Sample]) -> dict[str, int]:
+    """How many samples could be read, and were valid; and how many by the strict rule."""
+    strict = [sample for sample in samples if sample.details.get("read_strictly")]
+    return {
+        "read": sum(bool(sample.details.get("read")) for sample in samples),
+        "valid": sum(sample.valid for sample in samples),
+        "strictly_read": len(strict),
+        "strictly_valid": sum(sample.valid for sample in strict),
+    }
 
 
 def _group_results(rows: Sequence[RowResult]) -> dict[str, dict[str, list[RowResult]]]:

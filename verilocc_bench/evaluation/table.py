@@ -38,6 +38,7 @@ CODE_COLUMNS = {
 
 _PRIORITY = (
     "calls",
+    "cost",
     "registers/label",
     "code runs",
     *CODE_COLUMNS,
@@ -252,7 +253,15 @@ def _columns(documents: Sequence[dict[str, Any]]) -> list[_FigureColumn]:
         _FigureColumn("bank conflicts", lambda r: number(r["bank_conflicts"], 0)),
         _FigureColumn("seconds", lambda r: number(r["allocate_seconds"] + r["verify_seconds"], 2)),
     ]
-    if any("machine_code" in document["results"][OVERALL] for document in documents):
+    overall = [document["results"][OVERALL] for document in documents]
+    if any("prompt_tokens" in record["totals"] for record in overall):
+        columns += [
+            _FigureColumn("tokens in", lambda r: number(r["totals"].get("prompt_tokens"))),
+            _FigureColumn("tokens out", lambda r: number(r["totals"].get("completion_tokens"))),
+        ]
+    if any("cost" in record for record in overall):
+        columns.append(_FigureColumn("cost", lambda r: number(r.get("cost"), 4)))
+    if any("machine_code" in record for record in overall):
         columns += [
             _FigureColumn(heading, partial(code_change, name))
             for heading, name in CODE_COLUMNS.items()

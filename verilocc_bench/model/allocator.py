@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -27,9 +27,12 @@ from verilocc_bench.allocators import (
     Request,
     Response,
 )
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
 from verilocc_bench.model.conversation import Conversation, Lane, converse
+from verilocc_bench.model.fitting import Fitting
 from verilocc_bench.model.language_model import (
+    Ask,
     Completion,
     LanguageModel,
     RemoteModel,
@@ -37,14 +40,16 @@ from verilocc_bench.model.language_model import (
 )
 from verilocc_bench.model.priority import PrioritySearch
 from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
+from verilocc_bench.model.transcripts import Transcripts
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import (
     WINDOW_REGISTERS,
+    Extraction,
     LanguageModelSettings,
     LocalModelSettings,
     SamplingStrategy,
 )
-from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
+from verilocc_bench.settings.prompt_formats import AUTO, DEFAULT_PROMPT_FORMAT
 
 ROUNDS = 4
 """How many rounds a slow answer of a server can hold up at most."""
@@ -64,7 +69,7 @@ def language_model_allocator(name: str, settings: LocalModelSettings) -> Languag
     drawn. Raises InputError if the model, the prompt format or the settings
     cannot be used, alone or together.
     """
-    prompt_format = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
+    prompt_format = first_format(settings.prompt_format)
     if settings.prompt_format is not None:
         check_language_model_settings(prompt_format, settings)  # before the model is fetched
     from verilocc_bench.model.transformers_model import load_transformers_model
@@ -80,11 +85,16 @@ def language_model_allocator(name: str, settings: LocalModelSettings) -> Languag
     return LanguageModelAllocator(name, model, prompt_format, settings)
 
 
+def first_format(name: str | None) -> PromptFormat:
+    """The format of that name; the default one without a name, and before one is chosen."""
+    return get_prompt_format(DEFAULT_PROMPT_FORMAT if name in (None, AUTO) else name)
+
+
 def check_language_model_settings(
     prompt_format: PromptFormat, settings: LanguageModelSettings
 ) -> None:
     """Raises InputError for settings that no language model can meet, or this format cannot."""
-    if isinstance(settings, LocalModelSettings) and settings.batch_size < 1:
+    if isinstance(settings, LocalModelSettings) and settings.batch_size < 0:
         raise InputError(f"batch size {settings.batch_size}: expected at least 1")
     if not 0 <= settings.temperature < float("inf"):
         raise InputError(f"temperature {settings.temperature}: expected a number from 0")
@@ -100,11 +110,13 @@ def check_language_model_settings(
 class LanguageModelAllocator:
     """A language model, asked in a prompt format (an Allocator that answers in groups).
 
-    Raises InputError if the settings ask of the model what it cannot do.
+    `undecided`: the prompt format is still to be chosen, by `choose_format` or with the first
+    requests. Raises InputError if the settings ask of the model what it cannot do.
     """
 
     foreign: ClassVar[bool] = False
     label_use: ClassVar[LabelUse] = LabelUse.NONE
+    keeps_groups_whole: ClassVar[bool] = False
     tracks: ClassVar[tuple[str, ...]] = ("assign", "split")
 
     def __init__(
@@ -122,7 +134,9 @@ class LanguageModelAllocator:
         self._name = name
         self._model = model
         self._format = prompt_format
-        self._strategy = settings.strategy or SamplingStrategy.RANDOM
+        # Attempts must differ.
+        usual = SamplingStrategy.RANDOM if settings.guided else SamplingStrategy.GREEDY
+        self._strategy = settings.strategy or usual
         self._settings = replace(
             settings,
             decoding=settings.decoding or Decoding.FREE,
@@ -131,11 +145,22 @@ class LanguageModelAllocator:
         )
         if prompt_format.has_windows and settings.window_registers is None:
             self._settings = replace(self._settings, window_registers=WINDOW_REGISTERS)
-        self._width = settings.batch_size if isinstance(settings, LocalModelSettings) else 1
+        if settings.extract is None:
+            self._settings = replace(self._settings, extract=Extraction.LAST)
+        if settings.thinking_tokens is None:
+            free = settings.maximum_tokens is None and settings.decoding is not Decoding.CONSTRAINED
+            room = model.thinking_tokens if free else 0
+            self._settings = replace(self._settings, thinking_tokens=room)
+        self._width = 1
         if isinstance(model, RemoteModel):
             self._width = ROUNDS * model.concurrency
+        elif isinstance(self._settings, LocalModelSettings):
+            self._width = self._settings.batch_size or model.widest_batch
         self._searches: OrderedDict[str, PrioritySearch] = OrderedDict()
+        self._fitting = Fitting(model, self._settings)
+        self.undecided = settings.prompt_format == AUTO
         self.tell_tokens: Callable[[int], object] = lambda _: None
+        self.transcripts: Transcripts | None = None
 
     @property
     def name(self) -> str:
@@ -177,11 +202,6 @@ class LanguageModelAllocator:
         """The batch size; of a model elsewhere, several times what it takes at once."""
         return self._width
 
-    @property
-    def keeps_groups_whole(self) -> bool:
-        """True of a model that runs here: scores depend, in their last digits, on the batch."""
-        return not isinstance(self._model, RemoteModel)
-
     def allocate(self, request: Request) -> Answer:
         """One answer. Raises AllocationFailed if there is none."""
         ((_, response),) = self.respond([request])
@@ -195,8 +215,11 @@ class LanguageModelAllocator:
         """Does nothing: a model can be asked about any function."""
 
     def close(self) -> None:
-        """Forgets searches and connections; the model stays."""
+        """Forgets searches and connections, and ends the transcripts; the model stays."""
         self._searches.clear()
+        if self.transcripts is not None:
+            self.transcripts.close()
+            self.transcripts = None
         if isinstance(self._model, RemoteModel):
             self._model.close()
 
@@ -207,6 +230,8 @@ class LanguageModelAllocator:
         that waits until one has ended. Whoever stops listening leaves
         nothing half done behind.
         """
+        if self.undecided:
+            self.choose_format(request.problem for request in requests)
         waiting = deque(self._lanes(requests))
         running: list[Lane] = []
         try:
@@ -215,12 +240,29 @@ class LanguageModelAllocator:
                     running.append(waiting.popleft())
                     yield from running[-1].begin()
                 running = [lane for lane in running if lane.question is not None]
-                for lane, outcome in zip(running, self._complete(running), strict=True):
+                for lane, outcome in self._answers(running):
                     yield from lane.go_on(outcome)
                 running = [lane for lane in running if lane.question is not None]
         finally:
             for lane in running:
                 lane.close()
+
+    def choose_format(self, problems: Iterable[AllocationProblem]) -> str:
+        """Takes the widest format whose prompts and answers fit the model for all problems.
+
+        Returns its name. Raises InputError where none fits, and for a model whose tokens
+        cannot be counted.
+        """
+        name = self._fitting.widest(list(problems))
+        self.undecided = False
+        self._format = get_prompt_format(name)
+        width = self._settings.window_registers or WINDOW_REGISTERS
+        self._settings = replace(
+            self._settings,
+            prompt_format=name,
+            window_registers=width if self._format.has_windows else None,
+        )
+        return name
 
     @property
     def _greedy(self) -> bool:
@@ -251,7 +293,26 @@ class LanguageModelAllocator:
 
     def _conversation(self, request: Request) -> Conversation:
         episode = self._format.episode(request, self._settings)
-        return converse(episode, partial(self._sampling, request), [])
+        keep = partial(self._keep, request)
+        response = yield from converse(episode, partial(self._reply, request), [], keep)
+        if "unfit_prompt_tokens" in response.details:
+            advice = self._fitting.advice(self._format.name, request.problem)
+            return replace(response, message=f"{response.message}; {advice}")
+        return response
+
+    def _reply(self, request: Request, number: int, ask: Ask) -> TokenSampling | Completion:
+        """What an interrupted run was told already, else how to pick the tokens."""
+        if self.transcripts is not None:
+            known = self.transcripts.recall(request, number, ask)
+            if known is not None:
+                return known
+        return self._sampling(request, number)
+
+    def _keep(
+        self, request: Request, number: int, ask: Ask, how: TokenSampling, said: Completion
+    ) -> None:
+        if self.transcripts is not None:
+            self.transcripts.keep(request, number, ask, how, said)
 
     def _sampling(self, request: Request, number: int) -> TokenSampling:
         """How the completion of a request's ask of that number is picked."""
@@ -266,51 +327,66 @@ class LanguageModelAllocator:
         """The priority search of a request's function; a new one where there is none yet."""
         search = self._searches.get(key)
         if search is None:
-            search = PrioritySearch(partial(self._format.episode, request, self._settings))
+            search = PrioritySearch(
+                partial(self._format.episode, request, self._settings),
+                lambda rank, *exchange: self._keep(
+                    replace(request, sample=rank, seed=rank), *exchange
+                ),
+            )
             self._searches[key] = search
             if len(self._searches) > max(KEPT_SEARCHES, 2 * self._width):
                 self._searches.popitem(last=False)
         self._searches.move_to_end(key)
         return search
 
-    def _complete(self, lanes: Sequence[Lane]) -> list[Completion | InfrastructureError]:
-        """What came of each lane's question; the time is shared equally among them."""
-        started = time.perf_counter()
-        outcomes = self._outcomes(lanes)
-        for lane in lanes:
-            lane.seconds += (time.perf_counter() - started) / len(lanes)
-        said = [each.completion_tokens for each in outcomes if isinstance(each, Completion)]
-        self.tell_tokens(sum(said))
-        return outcomes
+    def _answers(
+        self, lanes: Sequence[Lane]
+    ) -> Iterator[tuple[Lane, Completion | InfrastructureError]]:
+        """What comes of each lane's question, as soon as it is there.
 
-    def _outcomes(self, lanes: Sequence[Lane]) -> list[Completion | InfrastructureError]:
+        The time is shared equally among those that wait.
+        """
+        waiting, since = list(lanes), time.perf_counter()
+        for place, outcome in self._outcomes(lanes):
+            seconds = time.perf_counter() - since
+            for lane in waiting:
+                lane.seconds += seconds / len(waiting)
+            waiting.remove(lanes[place])
+            yield lanes[place], outcome
+            since = time.perf_counter()
+
+    def _outcomes(
+        self, lanes: Sequence[Lane]
+    ) -> Iterator[tuple[int, Completion | InfrastructureError]]:
         """All together; where that fails, one by one, to find out whom it concerns."""
-        if not lanes:
-            return []
-        if isinstance(self._model, RemoteModel):
-            questions = [lane.question for lane in lanes if lane.question is not None]
-            asks, sampling = [ask for ask, _ in questions], [how for _, how in questions]
-            return self._model.complete_each(asks, sampling)
+        waiting = list(range(len(lanes)))
         try:
-            return list(self._ask(lanes))
+            for place, outcome in self._ask(lanes):
+                waiting.remove(place)
+                yield place, outcome
+            return
         except InfrastructureError as error:
-            if len(lanes) == 1:
-                return [error]
-        outcomes: list[Completion | InfrastructureError] = []
-        for lane in lanes:
-            last = outcomes[-FAILURES_ALONE:]
-            if len(last) == FAILURES_ALONE and all(isinstance(o, Exception) for o in last):
-                outcomes.append(last[-1])
+            failures = [error] if len(lanes) == 1 else []
+        for place in waiting:
+            if len(failures) >= min(FAILURES_ALONE, len(lanes)):
+                yield place, failures[-1]
                 continue
             try:
-                outcomes += self._ask([lane])
+                ((_, outcome),) = self._ask([lanes[place]])
+                failures.clear()
+                yield place, outcome
             except InfrastructureError as error:
-                outcomes.append(error)
-        return outcomes
+                failures.append(error)
+                yield place, error
 
-    def _ask(self, lanes: Sequence[Lane]) -> list[Completion]:
+    def _ask(self, lanes: Sequence[Lane]) -> Iterator[tuple[int, Completion | InfrastructureError]]:
         questions = [lane.question for lane in lanes if lane.question is not None]
-        return self._model.complete([ask for ask, _ in questions], [how for _, how in questions])
+        if not questions:
+            return iter(())
+        asks, sampling, _ = zip(*questions, strict=True)
+        return self._model.completions(
+            asks, sampling, self.tell_tokens, lambda place, said: questions[place].keep(said)
+        )
 
 
 def _search_key(request: Request) -> str:

@@ -3,34 +3,65 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.errors import InfrastructureError
 from verilocc_bench.model.language_model import Ask, Completion, Episode, TokenSampling
 
-Question = tuple[Ask, TokenSampling]
+
+class Question(NamedTuple):
+    """An ask, how the tokens are picked, and who is told the completion as soon as it is there."""
+
+    ask: Ask
+    sampling: TokenSampling
+    keep: Callable[[Completion], object]
+
+
 Conversation = Generator[Question, Completion, Response]
 """How one response comes about: each question is sent its completion."""
 
-Reply = Callable[[int], TokenSampling | Completion]
+Reply = Callable[[int, Ask], TokenSampling | Completion]
 """For each ask of an episode, by number: how to pick its tokens, or a completion known before."""
 
+Keep = Callable[[int, Ask, TokenSampling, Completion], object]
+"""Is told each new completion with its ask's number, perhaps in another thread."""
 
-def converse(episode: Episode, reply: Reply, said: list[Completion]) -> Conversation:
+
+def converse(
+    episode: Episode,
+    reply: Reply,
+    said: list[Completion],
+    keep: Keep = lambda _number, _ask, _how, _said: None,
+) -> Conversation:
     """The conversation of one episode; `said` receives all completions, in their order.
 
     The response's details count the asks and their tokens. An episode that
     raises has crashed.
     """
     try:
-        ask = next(episode)
-        while True:
-            known = reply(len(said))
-            completion = known if isinstance(known, Completion) else (yield ask, known)
+        turn = _turn(episode, None, said)
+        while isinstance(turn, Ask):
+            completion = reply(len(said), turn)
+            if isinstance(completion, TokenSampling):
+                how = completion
+                completion = yield Question(turn, how, partial(keep, len(said), turn, how))
             said.append(completion)
-            ask = episode.send(completion)
+            turn = _turn(episode, completion, said)
+        return turn
+    finally:
+        episode.close()
+
+
+def _turn(
+    episode: Episode, completion: Completion | None, said: Sequence[Completion]
+) -> Ask | Response:
+    """What an episode asks after a completion, or its response at the end."""
+    try:
+        return next(episode) if completion is None else episode.send(completion)
     except StopIteration as end:
         response = end.value
         assert isinstance(response, Response)
@@ -38,11 +69,9 @@ def converse(episode: Episode, reply: Reply, said: list[Completion]) -> Conversa
     except Exception as error:  # noqa: BLE001  one bad episode must not end the others
         message = f"{type(error).__name__}: {error}"
         return _with_counts(Response(None, FailureKind.CRASHED, message), said)
-    finally:
-        episode.close()
 
 
-def _with_counts(response: Response, said: list[Completion]) -> Response:
+def _with_counts(response: Response, said: Sequence[Completion]) -> Response:
     counts = {
         "asks": len(said),
         "prompt_tokens": sum(completion.prompt_tokens for completion in said),

@@ -8,10 +8,10 @@ their asks to a LanguageModel in batches (model.allocator).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from verilocc_bench.allocators import Response
 from verilocc_bench.errors import InfrastructureError
@@ -59,13 +59,14 @@ class DeadEnd(Exception):
 class Ask:
     """One prompt, and the end of its completion.
 
-    A completion ends at the model's own end, after `maximum_tokens`, or with its
-    constraint.
+    A completion ends at the model's own end, after `maximum_tokens` and the
+    `thinking_tokens` on top, or with its constraint.
     """
 
     messages: tuple[Message, ...]
     maximum_tokens: int
     constraint: Constraint | None = None
+    thinking_tokens: int = 0
 
 
 class Finish(StrEnum):
@@ -97,7 +98,8 @@ class Completion:
     model's own distribution over what may be said, before temperature and
     top-p), and for each the likeliest tokens that were not taken, if
     TokenSampling asks for them. A model that does not report them leaves them
-    empty.
+    empty. `reasoning` is what a server told apart as thinking. `sent` is the prompt as the
+    model got it: a text, or the request to a server; `received` is the server's choice.
     """
 
     text: str
@@ -108,6 +110,10 @@ class Completion:
     log_probabilities: tuple[float, ...] = ()
     alternatives: tuple[tuple[Alternative, ...], ...] = ()
     message: str | None = None
+    reasoning: str = ""
+    sent: Any = field(default=None, compare=False)
+    received: Any = field(default=None, compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,7 @@ class TokenSampling:
 
 
 class LanguageModel(Protocol):
-    """Completes prompts. Raises InfrastructureError if it cannot be reached."""
+    """Completes prompts."""
 
     @property
     def revision(self) -> str:
@@ -139,8 +145,38 @@ class LanguageModel(Protocol):
         """True if it obeys constraints, forced tokens, and reports alternatives."""
         ...
 
-    def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
-        """A completion for every ask, in their order."""
+    @property
+    def thinking_tokens(self) -> int:
+        """The room that it gets to think in where nobody says."""
+        ...
+
+    @property
+    def widest_batch(self) -> int:
+        """How many asks at once are likely to fit into memory."""
+        ...
+
+    @property
+    def context(self) -> int | None:
+        """How many tokens it can see; None if that is not known."""
+        ...
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """The tokens of a prompt; only where `context` is known."""
+        ...
+
+    def completions(
+        self,
+        asks: Sequence[Ask],
+        sampling: Sequence[TokenSampling],
+        tell_tokens: Callable[[int], object],
+        keep: Callable[[int, Completion], object],
+    ) -> Iterator[tuple[int, Completion | InfrastructureError]]:
+        """(place, completion) of every ask, each as soon as it is there.
+
+        `tell_tokens` is told, again and again, how many tokens more were said. `keep` is told each
+        place and completion at once, perhaps in another thread. Raises
+        InfrastructureError if what concerns one ask cannot be told from what concerns all.
+        """
         ...
 
 
@@ -151,12 +187,6 @@ class RemoteModel(LanguageModel, Protocol):
     @property
     def concurrency(self) -> int:
         """How many asks it takes at once."""
-        ...
-
-    def complete_each(
-        self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]
-    ) -> list[Completion | InfrastructureError]:
-        """For every ask, in their order, its completion or the failure."""
         ...
 
     def close(self) -> None:

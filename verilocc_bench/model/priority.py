@@ -30,7 +30,7 @@ from functools import partial
 
 from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.model.conversation import Conversation, Question, converse
-from verilocc_bench.model.language_model import Completion, Episode, TokenSampling
+from verilocc_bench.model.language_model import Ask, Completion, Episode, TokenSampling
 
 ALTERNATIVES = 32
 OPEN_BRANCHES = 1024
@@ -54,11 +54,16 @@ class PrioritySearch:
     """The samples of one function, each found when it is first asked for.
 
     `episode` begins an episode from its start; it must ask the same after
-    the same completions.
+    the same completions. `keep` is told each completion, with the rank of its sample.
     """
 
-    def __init__(self, episode: Callable[[], Episode]) -> None:
+    def __init__(
+        self,
+        episode: Callable[[], Episode],
+        keep: Callable[[int, int, Ask, TokenSampling, Completion], object] | None = None,
+    ) -> None:
         self._episode = episode
+        self._keep = keep or (lambda _rank, _number, _ask, _how, _said: None)
         self._responses: list[Response] = []
         self._open: list[tuple[float, int, _Branch]] = [(0.0, 0, _Branch(0.0))]
         self._count = 1
@@ -80,7 +85,8 @@ class PrioritySearch:
         entry = self._open[0]
         completions: list[Completion] = []
         reply = partial(_reply, entry[2])
-        response = yield from converse(self._episode(), reply, completions)
+        keep = partial(self._keep, len(self._responses))
+        response = yield from converse(self._episode(), reply, completions, keep)
         total = sum(sum(completion.log_probabilities) for completion in completions)
         details = {**response.details, "log_probability": round(total, 6)}
         assert heapq.heappop(self._open) is entry
@@ -106,7 +112,7 @@ class PrioritySearch:
             self._open = heapq.nsmallest(OPEN_BRANCHES, self._open)
 
 
-def _reply(branch: _Branch, number: int) -> TokenSampling | Completion:
+def _reply(branch: _Branch, number: int, _ask: Ask) -> TokenSampling | Completion:
     """Along a branch, and on from its end greedily."""
     if number < len(branch.before):
         return branch.before[number]

@@ -37,9 +37,12 @@ _SUMMARY_TABLES = 3
 """How many tables stand before the charts: the two of pairs, and the overall one."""
 
 
-def render_html(sections: Sequence[ComparableRuns]) -> str:
-    """The whole page. Raises MissingExtraError without jinja2 and vl-convert-python."""
-    template = _environment().get_template("report.html")
+def render_html(sections: Sequence[ComparableRuns], samples: str | None = None) -> str:
+    """The whole page; `samples` is the address of a list of samples.
+
+    Raises MissingExtraError without jinja2 and vl-convert-python.
+    """
+    template = page_environment().get_template("report.html")
     folder = files("verilocc_bench.report")
     shown = [_section(number, section) for number, section in enumerate(sections)]
     data = {str(each["number"]): each.pop("data") for each in shown}
@@ -51,7 +54,8 @@ def render_html(sections: Sequence[ComparableRuns]) -> str:
         title=f"Register allocation: {count} {'run' if count == 1 else 'runs'}",
         notes=report_notes(sections),
         sections=shown,
-        style=(folder / "style.css").read_text("utf-8"),
+        samples=samples,
+        style=page_style(),
         policy=_policy(scripts),
         data=text.replace("<", "\\u003c"),
         scripts=scripts,
@@ -59,7 +63,8 @@ def render_html(sections: Sequence[ComparableRuns]) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """The templates of pages. Raises MissingExtraError without jinja2."""
     try:
         import jinja2
     except ImportError:
@@ -73,6 +78,11 @@ def _environment() -> Environment:
     )
     environment.filters["printable"] = printable
     return environment
+
+
+def page_style() -> str:
+    """The style sheet of pages."""
+    return (files("verilocc_bench.report") / "style.css").read_text("utf-8")
 
 
 @cache

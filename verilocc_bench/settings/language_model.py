@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting, time_limit
-from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT, PROMPT_FORMATS
+from verilocc_bench.settings.prompt_formats import AUTO, DEFAULT_PROMPT_FORMAT, PROMPT_FORMATS
 
 WINDOW_REGISTERS = 16
 """How many new virtual registers a prompt of `window` places at most, unless settings say more."""
+
+AUTOMATIC = 0
+"""A batch size: what memory holds. Results say 0, so that the same command goes on anywhere."""
+
+_SELDOM = (
+    "thinking_tokens",
+    "extract",
+    "system",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    "extra_body",
+    "window_registers",
+)
+"""What results name only where it has a value."""
 
 
 class SamplingStrategy(StrEnum):
@@ -28,6 +44,43 @@ class SamplingStrategy(StrEnum):
     PRIORITY = "priority"
 
 
+class Extraction(StrEnum):
+    """How an answer is found in a model's words.
+
+    `last`: after the model's thoughts, the last complete JSON object of registers.
+    `strict`: the words are one JSON object and nothing else, but for one code fence.
+    """
+
+    LAST = "last"
+    STRICT = "strict"
+
+
+def _json_object(text: str) -> str:
+    """The text of a JSON object, printed in one way."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"expected a JSON object, not {text[:40]!r}")
+    return json.dumps(found, sort_keys=True)
+
+
+def _batch_size(text: str) -> int:
+    """A number from 1, or AUTOMATIC."""
+    number: int = AUTOMATIC if text == AUTO else at_least(int, 1)(text)
+    return number
+
+
+def _price(text: str) -> tuple[float, float]:
+    """Two prices with a comma between them."""
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise argparse.ArgumentTypeError(f"expected two prices, such as 0.5,2, not {text[:40]!r}")
+    read = at_least(float, 0)
+    return read(parts[0]), read(parts[1])
+
+
 @dataclass(frozen=True, slots=True)
 class LanguageModelSettings(AllocatorSettings):
     """Prompts and sampling. None leaves the choice to the model; lengths are in tokens."""
@@ -37,8 +90,9 @@ class LanguageModelSettings(AllocatorSettings):
     prompt_format: str | None = setting(
         None,
         "--prompt-format",
-        f"what the model is shown (default: what it was trained on, else {DEFAULT_PROMPT_FORMAT})",
-        metavar="|".join(PROMPT_FORMATS),
+        "what the model is shown; `auto` is the first that fits all kernels (default: what it "
+        f"was trained on, else {DEFAULT_PROMPT_FORMAT})",
+        metavar="|".join((*PROMPT_FORMATS, AUTO)),
     )
     few_shot: int = setting(
         0,
@@ -51,7 +105,7 @@ class LanguageModelSettings(AllocatorSettings):
         None,
         "--sampling",
         "take the likeliest tokens, draw them, or unique answers, the likeliest first "
-        "(default: for a single answer what the model was trained for, else random)",
+        "(default: for a single answer what the model was trained for, else greedy; else random)",
         read=SamplingStrategy,
     )
     temperature: float = setting(
@@ -75,6 +129,52 @@ class LanguageModelSettings(AllocatorSettings):
         metavar="N",
         read=at_least(int, 1),
     )
+    thinking_tokens: int | None = setting(
+        None,
+        "--thinking-tokens",
+        "more tokens for a completion, to think in (default: 8192 for endpoints, 1024 for chat "
+        "models here; 0 for others, and with --max-tokens)",
+        metavar="N",
+        read=at_least(int, 0),
+    )
+    extract: Extraction | None = setting(
+        None,
+        "--extract",
+        "take the last JSON object of registers in the model's words, or read words that are one "
+        "object and nothing else (default: last)",
+        read=Extraction,
+    )
+    system: str | None = setting(
+        None, "--system", "a text in front of the format's system message", metavar="TEXT"
+    )
+    reasoning_effort: str | None = setting(
+        None,
+        "--reasoning-effort",
+        "how long the model is to think: what a server, or a chat template, calls reasoning_effort",
+        metavar="low|medium|high|…",
+    )
+    chat_template_kwargs: str | None = setting(
+        None,
+        "--chat-template-kwargs",
+        "for the chat template, such as '{\"enable_thinking\": false}'",
+        metavar="JSON",
+        read=_json_object,
+    )
+    log_samples: bool = setting(
+        True,
+        "--log-samples",
+        "keep prompts and completions in --output-path (default: yes)",
+        read=bool,
+        in_results=False,
+    )
+    price: tuple[float, float] | None = setting(
+        None,
+        "--price",
+        "what a million tokens cost, of prompts and of completions; results have the sum",
+        metavar="IN,OUT",
+        read=_price,
+        in_results=False,
+    )
     window_registers: int | None = setting(
         None,
         "--window-registers",
@@ -97,11 +197,11 @@ class LanguageModelSettings(AllocatorSettings):
         return replace(self, strategy=SamplingStrategy.RANDOM)
 
     def described(self) -> dict[str, Any]:
-        """As in AllocatorSettings; `window_registers` is there in a format with windows."""
+        """As in AllocatorSettings; what has no value in most runs is there if it has one."""
         # Written out: super() without arguments does not work in a class with slots.
         found = AllocatorSettings.described(self)
-        width = found.pop("window_registers")
-        return found if width is None else {**found, "window_registers": width}
+        seldom = {name: found.pop(name) for name in _SELDOM if name in found}
+        return found | {name: value for name, value in seldom.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +211,10 @@ class LocalModelSettings(LanguageModelSettings):
     batch_size: int = setting(
         16,
         "--batch-size",
-        "prompts at once, for a model that runs here (default: {})",
-        metavar="N",
-        read=at_least(int, 1),
+        "prompts at once, for a model that runs here; `auto` is what a GPU's memory holds "
+        "(default: {})",
+        metavar="N|auto",
+        read=_batch_size,
     )
     device: str | None = setting(
         None, "--device", "cpu, cuda, … (default: cuda where there is one)", metavar="D"
@@ -140,6 +241,13 @@ class EndpointSettings(LanguageModelSettings):
 
     model_name: str | None = setting(
         None, "--model-name", "which model of an endpoint (default: its only one)", metavar="NAME"
+    )
+    extra_body: str | None = setting(
+        None,
+        "--extra-body",
+        "more of each request to an endpoint, such as '{\"top_k\": 20}'",
+        metavar="JSON",
+        read=_json_object,
     )
     time_limit_seconds: float = time_limit(in_results=False)
     concurrency: int = setting(

@@ -23,4 +23,7 @@ FORMAT_RECORDS = {
 }
 
 PROMPT_FORMATS = tuple(name for name, record in FORMAT_RECORDS.items() if record.for_any_model)
-"""Those that any language model can be asked in."""
+"""Those that any language model can be asked in, the widest first."""
+
+AUTO = "auto"
+"""In place of a format: the widest that fits all kernels asked."""

@@ -80,7 +80,7 @@ def test_classes_without_words_have_no_answer(folder: Path) -> None:
         LocalModelSettings(prompt_format="window"),
         LocalModelSettings(strategy=SamplingStrategy.PRIORITY),
         LocalModelSettings(few_shot=2),
-        LocalModelSettings(batch_size=0),
+        LocalModelSettings(batch_size=-1),
         LocalModelSettings(temperature=-1),
     ],
 )

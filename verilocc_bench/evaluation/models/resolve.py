@@ -14,14 +14,13 @@ from verilocc_bench.evaluation.models.command import command_allocator
 from verilocc_bench.evaluation.models.predictions import read_predictions
 from verilocc_bench.evaluation.models.python_code import from_plug_in, from_python
 from verilocc_bench.model.notes.rule import BESIDE
-from verilocc_bench.model.shipped import SHIPPED, is_shipped
+from verilocc_bench.model.shipped import PACKAGED, SHIPPED, is_gguf, is_shipped
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import (
     EndpointSettings,
     LocalModelSettings,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 
 PLUG_IN_GROUP = "verilocc_bench.allocators"
 
@@ -32,10 +31,13 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 def settings_kind(name: str) -> type[AllocatorSettings]:
-    """The record of settings that the allocator of a `--model` value takes."""
+    """The record of settings that the allocator of a `--model` value takes.
+
+    Raises InputError for the path of a folder that is not there.
+    """
     if name.startswith(("http://", "https://")):
         return EndpointSettings
-    if is_shipped(name):
+    if is_shipped(name) or is_gguf(name):
         return LocalModelSettings
     if name in OWN:
         return type(OWN[name].settings)
@@ -46,8 +48,11 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
     if entry_points(group=PLUG_IN_GROUP, name=name):
         return AllocatorSettings
     is_id = _HUB_ID.fullmatch(name) is not None and not name.startswith(".")
-    is_folder = bool(name) and Path(name).is_dir()
-    return LocalModelSettings if is_folder or is_id else AllocatorSettings
+    if (bool(name) and Path(name).is_dir()) or is_id:
+        return LocalModelSettings
+    if "/" in name or name.startswith((".", "~")):
+        raise InputError("there is no such folder: expected one of a language model", source=name)
+    return AllocatorSettings
 
 
 def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: int = 1) -> Allocator:
@@ -87,13 +92,11 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
         return from_plug_in(name, plug_in, settings)
     if not name.strip():
         raise InputError("expected a model, this is an empty name (see: list models)")
-    if "/" in name or name.startswith((".", "~")):
-        raise InputError("there is no such folder: expected one of a language model", source=name)
-    names = [*OWN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
+    names = [*OWN, *SHIPPED, *PACKAGED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
     raise InputError(
         f"unknown model {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}, "
         "python:MODULE:ATTRIBUTE, command:PROGRAM, predictions:FILE, "
-        "a folder or a Hub id of a language model, http://ADDRESS"
+        "a folder or a Hub id of a language model, FILE.gguf, http://ADDRESS"
     )
 
 
@@ -108,10 +111,9 @@ def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
 
 
 def _endpoint(name: str, settings: EndpointSettings) -> Allocator:
-    from verilocc_bench.model.allocator import LanguageModelAllocator
-    from verilocc_bench.model.http_model import load_http_model
-    from verilocc_bench.model.prompts import get_prompt_format
+    from verilocc_bench.model.allocator import LanguageModelAllocator, first_format
+    from verilocc_bench.model.endpoint import EndpointModel
 
-    prompt_format = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
+    prompt_format = first_format(settings.prompt_format)
     prompt_format.check(settings)
-    return LanguageModelAllocator(name, load_http_model(name, settings), prompt_format, settings)
+    return LanguageModelAllocator(name, EndpointModel(name, settings), prompt_format, settings)

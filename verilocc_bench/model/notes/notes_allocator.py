@@ -35,6 +35,8 @@ from verilocc_bench.settings.language_model import LocalModelSettings, SamplingS
 if TYPE_CHECKING:
     from verilocc_bench.model.notes.notes_network import NotesNetwork
 
+AUTOMATIC_BATCH = 16
+
 ASKED_AGAIN = 8
 """How often checked decoding asks for a window again, at most."""
 
@@ -106,7 +108,7 @@ class NotesAllocator:
     @property
     def group_size(self) -> int:
         """The batch size."""
-        return self._settings.batch_size
+        return self._settings.batch_size or AUTOMATIC_BATCH
 
     def allocate(self, request: Request) -> Answer:
         """One answer. Raises AllocationFailed where there is none."""
@@ -171,7 +173,7 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         raise InputError(f"priority sampling is not for the format {FORMAT.name}", source=name)
     if settings.feedback is FeedbackKind.REPAIR:
         raise InputError(f"feedback 'repair' is not for the format {FORMAT.name}", source=name)
-    if settings.batch_size < 1:
+    if settings.batch_size < 0:
         raise InputError(f"batch size {settings.batch_size}: expected at least 1")
     if not 0 <= settings.temperature < float("inf"):
         raise InputError(f"temperature {settings.temperature}: expected a number from 0")
@@ -181,6 +183,11 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         (settings.maximum_tokens, "--max-tokens"),
         (settings.model_revision, "--model-revision"),
         (settings.chat, "--chat"),
+        (settings.thinking_tokens, "--thinking-tokens"),
+        (settings.extract, "--extract"),
+        (settings.system, "--system"),
+        (settings.reasoning_effort, "--reasoning-effort"),
+        (settings.chat_template_kwargs, "--chat-template-kwargs"),
     ):
         if value:
             raise InputError(f"{flag} means nothing to the format {FORMAT.name}", source=name)

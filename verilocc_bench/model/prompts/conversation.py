@@ -31,9 +31,14 @@ class Turn(NamedTuple):
     completion: str
 
 
-def messages(system: str, turns: Sequence[Turn], prompt: str) -> tuple[Message, ...]:
-    """A conversation that ends with the prompt."""
-    found = [Message("system", system)]
+def messages(
+    system: str,
+    turns: Sequence[Turn],
+    prompt: str,
+    own: str | None = None,
+) -> tuple[Message, ...]:
+    """A conversation that ends with the prompt; a user's `own` system message stands first."""
+    found = [Message("system", system if own is None else f"{own}\n\n{system}")]
     for turn in turns:
         found += [Message("user", turn.prompt), Message("assistant", turn.completion)]
     return (*found, Message("user", prompt))

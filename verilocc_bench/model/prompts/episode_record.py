@@ -9,7 +9,9 @@ from typing import Any
 from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.edits import Answer
 from verilocc_bench.model.language_model import Completion, DeadEnd, Finish
-from verilocc_bench.model.prompts.reading import Unparsable
+from verilocc_bench.model.prompts.finding import find_object
+from verilocc_bench.model.prompts.reading import Unparsable, read_object
+from verilocc_bench.settings.language_model import Extraction
 
 DIGITS = 6
 """Sums of logarithms are rounded: their last digits depend on the order of adding."""
@@ -57,6 +59,20 @@ class EpisodeRecord:
         if self.log_probability is not None:
             self.log_probability += sum(completion.log_probabilities)
 
+    def read(
+        self, completion: Completion, extraction: Extraction | None
+    ) -> dict[str, str] | Unparsable:
+        """The object in a completion; counts if all so far can be read, and by the strict rule."""
+        strict = read_object(completion)
+        readable = not isinstance(strict, Unparsable)
+        found = strict
+        if not readable and extraction != Extraction.STRICT:
+            found = find_object(completion)
+        read = not isinstance(found, Unparsable)
+        for name, each in (("read", read), ("read_strictly", readable)):
+            self.more[name] = self.more.get(name, True) and each
+        return found
+
     def details(self, **more: Any) -> dict[str, Any]:
         """The figures of the sample, by name."""
         total = self.log_probability
@@ -73,8 +89,10 @@ class EpisodeRecord:
         return Response(Answer(dict(answer)), details=self.details())
 
     def unparsable(self, wrong: Unparsable) -> Response:
-        """The response to words that cannot be read."""
+        """The response to words that cannot be read; `stopped_at` is the last one's character."""
         details = self.details(unparsable=wrong.reason.value)
+        if wrong.place is not None:
+            details["stopped_at"] = str(wrong.place)
         return Response(None, FailureKind.UNPARSABLE, wrong.message, details=details)
 
     def dead_end(self, place: DeadEnd | None, message: str | None = None) -> Response:
@@ -89,7 +107,7 @@ class EpisodeRecord:
         """The response to a completion in which the model could not answer; None if it could."""
         if completion.finish is Finish.CONTEXT:
             details = self.details(unfit_prompt_tokens=completion.prompt_tokens)
-            message = "the prompt does not fit the model's context"
+            message = f"the prompt does not fit: {completion.message}"
             return Response(None, FailureKind.NO_ANSWER, message, details=details)
         if completion.finish is Finish.DEAD_END:
             return self.dead_end(place, completion.message)

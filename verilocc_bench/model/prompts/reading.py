@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -20,7 +20,7 @@ SHOWN = 40
 """How many characters of a model's words a message shows."""
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
-_KEY = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
+KEY = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
 _REGISTER = re.compile(r"[A-Za-z_][\w.\[\]:]{0,39}", re.ASCII)
 
 
@@ -48,10 +48,14 @@ class UnparsableReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unparsable:
-    """What is wrong with a completion's form; the message is one line for people."""
+    """What is wrong with a completion's form; the message is one line for people.
+
+    `place` is the character of the completion at which reading stopped.
+    """
 
     reason: UnparsableReason
     message: str
+    place: int | None = None
 
 
 def _read_json(completion: Completion) -> Any | Unparsable:
@@ -69,7 +73,8 @@ def _read_json(completion: Completion) -> Any | Unparsable:
     try:
         return parse_json(text, "<completion>")
     except InputError as error:
-        return _not_parsed(text, error, completion)
+        wrong, start = _not_parsed(text, error, completion), completion.text.find(text)
+        return replace(wrong, place=start + (wrong.place or 0))
 
 
 def read_object(completion: Completion) -> dict[str, str] | Unparsable:
@@ -81,12 +86,19 @@ def read_object(completion: Completion) -> dict[str, str] | Unparsable:
         kind = type(document).__name__
         return Unparsable(UnparsableReason.NOT_AN_OBJECT, f"expected an object, not a {kind}")
     for key, value in document.items():
-        if not _KEY.fullmatch(key):
+        if not KEY.fullmatch(key):
             reason = UnparsableReason.NOT_A_VIRTUAL_REGISTER
-            return Unparsable(reason, f"{key[:SHOWN]!r} is not the name of a virtual register")
+            message = f"{key[:SHOWN]!r} is not the name of a virtual register"
+            return Unparsable(reason, message, _place(completion, key))
         if (wrong := _wrong_name(key, value)) is not None:
-            return wrong
+            return replace(wrong, place=_place(completion, key))
     return document
+
+
+def _place(completion: Completion, key: str) -> int | None:
+    """Where a key of an object stands; None if it is written in another way."""
+    place = completion.text.find(f'"{key}"')
+    return place if place >= 0 else None
 
 
 def _wrong_name(key: str, value: Any) -> Unparsable | None:
@@ -117,11 +129,24 @@ def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsa
     end = _end_of_document(text) if text.startswith("{") else None
     if end is not None and end < len(text):
         rest = text[end:].strip()[:SHOWN]
-        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the object is followed by {rest!r}")
+        message = f"the object is followed by {rest!r}"
+        return Unparsable(UnparsableReason.TRAILING_TEXT, message, end)
     if completion.finish is Finish.LENGTH:
-        message = "the completion ended at its limit, within the object"
-        return Unparsable(UnparsableReason.TRUNCATED, message)
-    return Unparsable(UnparsableReason.NOT_JSON, error.message)
+        place = "within the object" if "{" in text else "with no object begun"
+        message = f"the completion ended at its limit, {place}"
+        return Unparsable(UnparsableReason.TRUNCATED, message, len(text))
+    return Unparsable(UnparsableReason.NOT_JSON, error.message, _first_error(text))
+
+
+def _first_error(text: str) -> int:
+    """The character at which a text stops to be JSON."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos
+    except (ValueError, RecursionError):
+        pass
+    return 0
 
 
 def _has_duplicate_keys(text: str) -> bool:

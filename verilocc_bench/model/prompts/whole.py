@@ -23,7 +23,7 @@ from verilocc_bench.model.prompts.conversation import (
 from verilocc_bench.model.prompts.episode_record import EpisodeRecord
 from verilocc_bench.model.prompts.feedback import assignment_of, feedback_text, latest_attempt
 from verilocc_bench.model.prompts.prompt_format import PromptFormat
-from verilocc_bench.model.prompts.reading import Unparsable, read_object
+from verilocc_bench.model.prompts.reading import Unparsable
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
@@ -80,12 +80,12 @@ class WholeFormat(PromptFormat):
             constraint = ObjectConstraint(RegisterState(problem), registers)
         conversation = self._conversation(request, settings, record)
         tokens = object_tokens(len(registers), settings)
-        completion = yield Ask(conversation, tokens, constraint=constraint)
+        completion = yield Ask(conversation, tokens, constraint, settings.thinking_tokens or 0)
         record.add(completion)
         failed = record.failed(completion, constraint.stuck if constraint is not None else None)
         if failed is not None:
             return failed
-        answer = read_object(completion)
+        answer = record.read(completion, settings.extract)
         if isinstance(answer, Unparsable):
             return record.unparsable(answer)
         return record.answered(answer)
@@ -101,10 +101,12 @@ class WholeFormat(PromptFormat):
         told = feedback_text(attempt, FINDINGS_SHOWN)
         former = None if attempt is None else assignment_of(attempt)
         if former is None or not told:
-            return messages(self.system, turns, prompt + told)
+            return messages(self.system, turns, prompt + told, settings.system)
         registers = range(len(request.problem.function.virtual_registers))
         turns.append(Turn(prompt, print_object(former, registers)))
-        return messages(self.system, turns, f"{told}Answer again, with the whole object.\n")
+        return messages(
+            self.system, turns, f"{told}Answer again, with the whole object.\n", settings.system
+        )
 
     def _example(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
         if len(problem.normalized) <= EXAMPLE_CHARACTERS:

@@ -13,7 +13,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass, format_class
-from verilocc_bench.model.language_model import Ask, Completion, Episode
+from verilocc_bench.model.language_model import Ask, Episode
 from verilocc_bench.model.prompts.conversation import (
     ObjectConstraint,
     Turn,
@@ -33,7 +33,6 @@ from verilocc_bench.model.prompts.prompt_format import PromptFormat
 from verilocc_bench.model.prompts.reading import (
     Unparsable,
     UnparsableReason,
-    read_object,
 )
 from verilocc_bench.model.prompts.units import base_ranges, runs_of
 from verilocc_bench.model.prompts.windows import Window, cut_windows
@@ -111,14 +110,14 @@ class WindowFormat(PromptFormat):
             constraint = None
             if settings.decoding is Decoding.CONSTRAINED:
                 constraint = ObjectConstraint(windows.state, window.new)
-            conversation = messages(self.system, turns, prompt + told)
+            conversation = messages(self.system, turns, prompt + told, settings.system)
             tokens = object_tokens(len(window.new), settings)
-            completion = yield Ask(conversation, tokens, constraint=constraint)
+            completion = yield Ask(conversation, tokens, constraint, settings.thinking_tokens or 0)
             record.add(completion)
             failed = record.failed(completion, constraint.stuck if constraint is not None else None)
             if failed is not None:
                 return failed
-            found = _read(completion, window, request.problem)
+            found = _asked_for(record.read(completion, settings.extract), window, request.problem)
             if isinstance(found, Unparsable):
                 return record.unparsable(found)
             windows.follow(window, found)
@@ -132,11 +131,10 @@ class WindowFormat(PromptFormat):
             return
 
 
-def _read(
-    completion: Completion, window: Window, problem: AllocationProblem
+def _asked_for(
+    found: dict[str, str] | Unparsable, window: Window, problem: AllocationProblem
 ) -> dict[str, str] | Unparsable:
-    """The answer to a window. It may name only registers that the window asks for."""
-    found = read_object(completion)
+    """The answer to a window, which may name only registers that the window asks for."""
     if isinstance(found, Unparsable):
         return found
     count = len(problem.function.virtual_registers)

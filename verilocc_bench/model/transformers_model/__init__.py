@@ -9,27 +9,46 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.model.shipped import gguf_file, is_gguf
 from verilocc_bench.model.transformers_model.model_files import check_model_folder
 from verilocc_bench.settings.language_model import LocalModelSettings
 
 if TYPE_CHECKING:
     from verilocc_bench.model.transformers_model.model import TransformersModel
+    from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 
-__all__ = ["load_transformers_model"]
+__all__ = ["load_codec", "load_transformers_model"]
 
 
 def load_transformers_model(name: str, settings: LocalModelSettings) -> TransformersModel:
     """The causal language model in a folder, or of that id on the Hub.
 
-    Weights come from safetensors files alone, and code from the model's
+    Weights come from safetensors and GGUF files alone, and code from the model's
     folder runs only where `settings.trust_remote_code` says so. Raises
     InputError for a model that is not there or cannot be used, and
     MissingExtraError if torch or transformers is not installed.
     """
-    check_model_folder(name, settings.model_revision)
-    for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "model", f"the language model {name!r}")
+    _check(name, settings)
     from verilocc_bench.model.transformers_model.loading import load_model
 
     return load_model(name, settings)
+
+
+def load_codec(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None]:
+    """The tokenizer of a model, and how many tokens the model can see; no weights are read."""
+    _check(name, settings)
+    from verilocc_bench.model.transformers_model.loading import load_tokens
+
+    return load_tokens(name, settings)
+
+
+def _check(name: str, settings: LocalModelSettings) -> None:
+    needed = {"torch": "model", "transformers": "model"}
+    if is_gguf(name):
+        gguf_file(name)
+        needed["gguf"] = "gguf"
+    else:
+        check_model_folder(name, settings.model_revision)
+    for package, extra in needed.items():
+        if find_spec(package) is None:
+            raise MissingExtraError(package, extra, f"the language model {name!r}")

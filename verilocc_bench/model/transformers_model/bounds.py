@@ -67,12 +67,13 @@ def check_memory(configuration: Any, most_bytes: int = MOST_BYTES) -> None:
         )
 
 
-def check_weights(configuration: Any, folder: Path) -> None:
+def check_weights(configuration: Any, place: Path) -> None:
     """Raises InputError if a configuration is of a much larger model than the weights are.
 
     What the files lack, transformers would make: random numbers, in any amount.
     """
-    stored = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    paths = place.glob("*.safetensors") if place.is_dir() else [place]
+    stored = sum(path.stat().st_size for path in paths)
     # The files may have 4 bits for a number that is counted with 32.
     check_memory(configuration, 8 * stored + SLACK_BYTES)
 

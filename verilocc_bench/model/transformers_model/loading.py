@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
+import json
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from transformers import GgufConfig
 from transformers.utils import logging
 
 from verilocc_bench.errors import InfrastructureError, InputError
-from verilocc_bench.files import read_json
+from verilocc_bench.files import file_sha256, read_json
 from verilocc_bench.model.advice import CONFIGURATION_KEY, Advice
+from verilocc_bench.model.shipped import gguf_file, is_gguf
 from verilocc_bench.model.transformers_model.bounds import check_counts, check_weights
 from verilocc_bench.model.transformers_model.model import TransformersModel
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
-from verilocc_bench.model.transformers_model.network import Network
+from verilocc_bench.model.transformers_model.network import Network, context_of
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.settings.language_model import LocalModelSettings
-
-"""Under which a model's configuration says what concerns this package."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MESSAGE_LENGTH = 300
@@ -36,17 +39,20 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
         expected = ", ".join(DTYPES)
         raise InputError(f"unknown dtype {settings.dtype!r}; expected one of {expected}")
     device = _device(settings.device)
+    if is_gguf(name) and settings.dtype == "auto":
+        settings = replace(settings, dtype="bfloat16" if device.type == "cuda" else "float32")
     trust = settings.trust_remote_code
-    folder, revision = find_model_folder(name, settings.model_revision, trust)
+    place, revision = _files(name, settings.model_revision, trust)
     with _quiet():
-        configuration = _configuration(name, folder, trust)
-        tokenizer = _tokenizer(name, folder, trust)
-        module = _module(name, folder, configuration, settings)
+        configuration = _configuration(name, place, trust)
+        tokenizer = _tokenizer(name, place, trust)
+        module = _module(name, place, configuration, settings)
         with _on_device(name, device):
             module = module.to(device)
     module.eval()
     network = Network(module, device)
-    codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), settings.chat, name)
+    ends = _end_tokens(getattr(module, "generation_config", None), module.config, tokenizer)
+    codec = _codec(tokenizer, ends, settings, name)
     tokens, rows = len(tokenizer), network.vocabulary_size
     if tokens > rows:
         raise InputError(
@@ -54,6 +60,44 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
         )
     advice = Advice.from_json(getattr(configuration, CONFIGURATION_KEY, None), name)
     return TransformersModel(network, codec, revision, advice)
+
+
+def load_tokens(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None]:
+    """(codec, context) of a model whose weights are not read."""
+    trust = settings.trust_remote_code
+    place, _ = _files(name, settings.model_revision, trust)
+    with _quiet():
+        configuration = _configuration(name, place, trust)
+        tokenizer = _tokenizer(name, place, trust)
+    codec = _codec(tokenizer, _end_tokens(configuration, tokenizer), settings, name)
+    return codec, context_of(configuration.get_text_config())
+
+
+def _codec(
+    tokenizer: Any, ends: frozenset[int], settings: LocalModelSettings, name: str
+) -> TokenCodec:
+    told = json.loads(settings.chat_template_kwargs or "{}")
+    if settings.reasoning_effort is not None:
+        told["reasoning_effort"] = settings.reasoning_effort
+    return TokenCodec(tokenizer, ends, settings.chat, name, told)
+
+
+def _files(name: str, revision: str | None, with_code: bool) -> tuple[Path, str]:
+    """(folder or file of GGUF, revision) of a model."""
+    if not is_gguf(name):
+        return find_model_folder(name, revision, with_code)
+    if revision is not None:
+        raise InputError("a file has no revisions: leave the revision out", source=name)
+    path = gguf_file(name)
+    return path, file_sha256(path)
+
+
+def _from(place: Path) -> dict[str, Any]:
+    """Where transformers reads a model from, as arguments."""
+    if place.is_dir():
+        return {"pretrained_model_name_or_path": place, "local_files_only": True}
+    whole = {"pretrained_model_name_or_path": place.parent, "gguf_file": place.name}
+    return {**whole, "local_files_only": True}
 
 
 def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
@@ -70,11 +114,9 @@ def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
         return _module(name, folder, configuration, settings), tokenizer
 
 
-def _tokenizer(name: str, folder: Path, trust: bool) -> Any:
+def _tokenizer(name: str, place: Path, trust: bool) -> Any:
     with _reading("tokenizer", name):
-        return transformers.AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=trust
-        )
+        return transformers.AutoTokenizer.from_pretrained(**_from(place), trust_remote_code=trust)
 
 
 def _device(name: str | None) -> torch.device:
@@ -90,7 +132,14 @@ def _device(name: str | None) -> torch.device:
     return device
 
 
-def _configuration(name: str, folder: Path, trust: bool) -> Any:
+def _configuration(name: str, place: Path, trust: bool) -> Any:
+    if place.is_dir():
+        _check_configuration(name, place, trust)
+    with _reading("configuration", name):
+        return transformers.AutoConfig.from_pretrained(**_from(place), trust_remote_code=trust)
+
+
+def _check_configuration(name: str, folder: Path, trust: bool) -> None:
     try:
         # With the bounds of the house, before transformers reads it.
         raw = read_json(folder / "config.json", CONFIGURATION_BYTES)
@@ -108,10 +157,6 @@ def _configuration(name: str, folder: Path, trust: bool) -> Any:
             "--trust-remote-code: read that code first",
             source=name,
         )
-    with _reading("configuration", name):
-        return transformers.AutoConfig.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=trust
-        )
 
 
 def _known_types() -> set[str]:
@@ -120,19 +165,20 @@ def _known_types() -> set[str]:
     return set(CONFIG_MAPPING.keys())
 
 
-def _module(name: str, folder: Path, configuration: Any, settings: LocalModelSettings) -> Any:
+def _module(name: str, place: Path, configuration: Any, settings: LocalModelSettings) -> Any:
     if getattr(configuration, "is_encoder_decoder", False):
         raise InputError("an encoder-decoder: expected a causal language model", source=name)
     if not settings.trust_remote_code:
         with _reading("configuration", name):
-            check_weights(configuration, folder)
+            check_weights(configuration, place)
+    packed = {} if place.is_dir() else {"quantization_config": GgufConfig(dequantize=True)}
     with _reading("weights", name):
         module, report = transformers.AutoModelForCausalLM.from_pretrained(
-            folder,
+            **_from(place),
+            **packed,
             config=configuration,
             dtype=settings.dtype if settings.dtype == "auto" else getattr(torch, settings.dtype),
             use_safetensors=True,
-            local_files_only=True,
             trust_remote_code=settings.trust_remote_code,
             output_loading_info=True,
         )
@@ -150,16 +196,16 @@ def _module(name: str, folder: Path, configuration: Any, settings: LocalModelSet
     return module
 
 
-def _end_tokens(module: Any, tokenizer: Any) -> frozenset[int]:
-    """The tokens with which the model ends: of the generation configuration and the tokenizer."""
+def _end_tokens(*owners: Any) -> frozenset[int]:
+    """The tokens with which the model ends, as configurations and the tokenizer say."""
     found: set[int] = set()
-    for owner in (getattr(module, "generation_config", None), module.config, tokenizer):
+    for owner in owners:
         value = getattr(owner, "eos_token_id", None)
         found.update([value] if isinstance(value, int) else value or ())
     return frozenset(found)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _reading(what: str, source: str) -> Iterator[None]:
     """Any error of transformers on a model's files becomes one line about them."""
     try:
@@ -174,7 +220,7 @@ def _reading(what: str, source: str) -> Iterator[None]:
         raise InputError(f"cannot load its {what}: {_first_line(error)}", source=source) from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def _on_device(source: str, device: torch.device) -> Iterator[None]:
     try:
         yield
@@ -182,14 +228,15 @@ def _on_device(source: str, device: torch.device) -> Iterator[None]:
         raise InfrastructureError(f"{source}: the weights do not fit on {device}") from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """No warnings, reports or progress bars of transformers meanwhile."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
+        # The reader of GGUF draws a bar of its own.
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -84,8 +84,9 @@ def _check_files(folder: Path, source: str) -> None:
     if not _files(folder, ("*.safetensors",)):
         if other := _files(folder, OTHER_WEIGHTS):
             raise InputError(
-                f"the weights are in {other[0].name}: only safetensors files are read, for "
-                "others can run code when they are loaded; convert them first",
+                f"the weights are in {other[0].name}: only safetensors files of a folder are "
+                "read, for others can run code when they are loaded; convert them first, or give a "
+                ".gguf file itself",
                 source=source,
             )
         raise InputError(

@@ -13,6 +13,8 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 CHUNK_TOKENS = 1024
 """Longer runs of tokens are fed in parts, to bound the memory of attention masks."""
 
+USUAL_ROWS, MOST_ROWS = 16, 256
+
 SHARED_TOKENS = 32
 """Fewer tokens that all prompts of a batch begin with are fed with the rest."""
 
@@ -24,7 +26,7 @@ class Network:
         self.module = module
         self.device = device
         self.parameters = frozenset(inspect.signature(module.forward).parameters)
-        self.context = _context(module.config.get_text_config())
+        self.context = context_of(module.config.get_text_config())
 
         self._prefix: tuple[tuple[int, ...], Any] | None = None
 
@@ -32,6 +34,24 @@ class Network:
     def vocabulary_size(self) -> int:
         """How many tokens get a score."""
         return int(self.module.get_input_embeddings().weight.shape[0])
+
+    def widest_batch(self) -> int:
+        """How many rows of full length a GPU's free memory has keys and values for.
+
+        Without a GPU, or where the model does not say how large these are, a few.
+        """
+        told = self.module.config.get_text_config()
+        heads = getattr(told, "num_key_value_heads", None) or getattr(
+            told, "num_attention_heads", 0
+        )
+        layers = getattr(told, "num_hidden_layers", 0)
+        if self.device.type != "cuda" or not heads or not layers:
+            return USUAL_ROWS
+        size = getattr(told, "head_dim", None) or told.hidden_size // told.num_attention_heads
+        token_bytes = 2 * layers * heads * size * self.module.dtype.itemsize
+        free_bytes, _ = torch.cuda.mem_get_info(self.device)
+        rows = free_bytes * 4 // 5 // (token_bytes * min(self.context or 1 << 15, 1 << 15))
+        return max(1, min(MOST_ROWS, int(rows)))
 
     def cache_of_prefix(self, tokens: tuple[int, ...]) -> Any:
         """A copy of a cache that has seen these tokens, in one row; None if it cannot be made.
@@ -129,7 +149,7 @@ class Stream:
         return result.logits[:, -1, :]
 
 
-def _context(configuration: Any) -> int | None:
+def context_of(configuration: Any) -> int | None:
     """How many tokens the positions of a model reach; None if it has no such limit."""
     for name in ("max_position_embeddings", "n_positions", "n_ctx"):
         value = getattr(configuration, name, None)

@@ -11,7 +11,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -32,12 +32,18 @@ CONTEXT_TOKENS = 6
 class TokenCodec:
     """A tokenizer, and how a conversation becomes a prompt.
 
-    `chat` None takes the chat template where there is one. Raises InputError
+    `chat` None takes the chat template where there is one, which is given
+    `template_arguments`. Raises InputError
     where it is asked for (True) and there is none.
     """
 
     def __init__(
-        self, tokenizer: Any, end_tokens: frozenset[int], chat: bool | None, source: str
+        self,
+        tokenizer: Any,
+        end_tokens: frozenset[int],
+        chat: bool | None,
+        source: str,
+        template_arguments: Mapping[str, Any] | None = None,
     ) -> None:
         has_template = bool(getattr(tokenizer, "chat_template", None))
         if chat and not has_template:
@@ -45,9 +51,10 @@ class TokenCodec:
         self.tokenizer = tokenizer
         self.end_tokens = end_tokens
         self.chat = has_template if chat is None else chat
-        self._source = source
+        self._source, self._template_arguments = source, template_arguments or {}
         self._unknown: int | None = getattr(tokenizer, "unk_token_id", None)
         self._stem: tuple[tuple[Message, ...], list[int]] = ((), [])
+        self._rendered: tuple[Sequence[Message], str] = ((), "")
         self._pieces: dict[str, tuple[int, ...]] = {}
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
@@ -93,10 +100,21 @@ class TokenCodec:
             found = self._pieces[text] = self._find_piece(text)
         return found
 
+    def text(self, messages: Sequence[Message]) -> str:
+        """The text whose tokens `prompt` gives."""
+        if messages != self._rendered[0]:
+            text = (
+                self._chat_text(messages)
+                if self.chat
+                else "\n\n".join(message.content for message in messages)
+            )
+            self._rendered = (messages, text)
+        return self._rendered[1]
+
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
+        text = self.text(messages)
         if self.chat:
-            return self._encode(self._chat_text(messages))
-        text = "\n\n".join(message.content for message in messages)
+            return self._encode(text)
         tokens = list(self.tokenizer(text, verbose=False)["input_ids"])
         while tokens and tokens[-1] in self.end_tokens:  # some close every text
             tokens.pop()
@@ -163,7 +181,10 @@ class TokenCodec:
         try:
             with limited(TEMPLATE_SECONDS, TEMPLATE_BYTES):
                 text = self.tokenizer.apply_chat_template(
-                    turns, add_generation_prompt=True, tokenize=False
+                    turns,
+                    add_generation_prompt=True,
+                    tokenize=False,
+                    **self._template_arguments,
                 )
         except TemplateError:
             raise

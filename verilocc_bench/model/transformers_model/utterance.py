@@ -35,7 +35,9 @@ class Utterance:
         self._end_tokens = codec.end_tokens
         self._generator = random.Random(sampling.seed)  # noqa: S311  no secret depends on it
         self._prompt_tokens = len(self.pending)
-        self._room = _room(ask.maximum_tokens, len(self.pending), context)
+        self._sent = codec.text(ask.messages)
+        maximum = ask.maximum_tokens + ask.thinking_tokens
+        self._room = _room(maximum, len(self.pending), context)
         self._tokens: list[int] = []
         self._log_probabilities: list[float] = []
         self._alternatives: list[tuple[Alternative, ...]] = []
@@ -44,7 +46,10 @@ class Utterance:
         self._walker: ConstraintWalker | None = None
         self._stream: TextStream | None = None
         if self._room < 0:
-            self._end(Finish.CONTEXT, "the prompt is longer than the model's context")
+            self._end(
+                Finish.CONTEXT,
+                f"the prompt has {len(self.pending):,} tokens, the model's context {context:,}",
+            )
         elif self._room == 0:
             self._end(Finish.LENGTH)
         elif ask.constraint is not None:
@@ -53,6 +58,11 @@ class Utterance:
             self._say_what_must_be_said()
         else:
             self._stream = TextStream(codec, self.pending)
+
+    @property
+    def said(self) -> int:
+        """How many tokens were said so far."""
+        return len(self._tokens)
 
     def draw(self) -> float:
         """The next random number in [0, 1)."""
@@ -92,6 +102,7 @@ class Utterance:
             log_probabilities=tuple(self._log_probabilities),
             alternatives=tuple(self._alternatives),
             message=self._message,
+            sent=self._sent,
         )
 
     def _say_what_must_be_said(self) -> None:

@@ -8,17 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from verilocc_bench.errors import InfrastructureError, InputError
-from verilocc_bench.model import http_model
-from verilocc_bench.model.http_errors import retry_after_seconds
-from verilocc_bench.model.http_model import HttpModel, load_http_model, server_seed
-from verilocc_bench.model.http_server import RetryPolicy, api_key, check_address
+from verilocc_bench.model.endpoint import EndpointModel, server_seed
+from verilocc_bench.model.endpoint_words import api_key, check_address, is_this_machine
 from verilocc_bench.model.language_model import (
     Ask,
     Completion,
@@ -55,30 +52,25 @@ def serve() -> Iterator[Serve]:
 
 
 @pytest.fixture
-def waits() -> list[float]:
-    return []
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr("openai._base_client.time.sleep", found.append)
+    return found
 
 
 @pytest.fixture
-def load(waits: list[float]) -> Iterator[Callable[..., HttpModel]]:
+def load(waits: list[float]) -> Iterator[Callable[..., EndpointModel]]:
     with ExitStack() as stack:
 
-        def loaded(address: str, **changes: Any) -> HttpModel:
-            model = load_http_model(address, replace(OPTIONS, **changes))
+        def loaded(address: str, **changes: Any) -> EndpointModel:
+            model = EndpointModel(address, replace(OPTIONS, **changes))
             stack.callback(model.close)
-            model.server.policy = RetryPolicy(
-                model.server.policy.retries,
-                model.server.policy.longest_wait_seconds,
-                sleep=waits.append,
-                spread=lambda: 0.0,
-                now=NOW.timestamp,
-            )
             return model
 
         yield loaded
 
 
-Load = Callable[..., HttpModel]
+Load = Callable[..., EndpointModel]
 
 
 def ask(text: str = "hello", **changes: Any) -> Ask:
@@ -87,8 +79,13 @@ def ask(text: str = "hello", **changes: Any) -> Ask:
     )
 
 
-def complete(model: HttpModel, *asks: Ask, seed: int = 5) -> list[Completion]:
-    return model.complete(asks, [TokenSampling(seed + i, 0.5, 0.9) for i in range(len(asks))])
+def complete(model: EndpointModel, *asks: Ask, seed: int = 5) -> list[Completion]:
+    how = [TokenSampling(seed + i, 0.5, 0.9) for i in range(len(asks))]
+    found = dict(model.completions(asks, how))
+    for outcome in found.values():
+        if isinstance(outcome, InfrastructureError):
+            raise outcome
+    return [found[place] for place in range(len(asks))]
 
 
 def in_turn(*replies: Say | type[Reset]) -> Answers:
@@ -105,7 +102,7 @@ def test_a_chat_completion(serve: Serve, load: Load) -> None:
     server = serve(in_turn(chat_reply("%0 is v4")))
     model = load(server.address + "/")
     (said,) = complete(model, ask("grüße → 你好"))
-    assert said == Completion("%0 is v4", Finish.STOP, 11, 7)
+    assert said == Completion("%0 is v4", Finish.STOP, 11, 7, reasoning="hm")
     (asked,) = server.asked
     assert (asked.method, asked.path) == ("POST", "/v1/chat/completions")
     assert asked.body == {
@@ -121,9 +118,38 @@ def test_a_chat_completion(serve: Serve, load: Load) -> None:
         "n": 1,
         "stream": False,
     }
-    assert "Authorization" not in asked.headers
+    assert "authorization" not in asked.headers
     assert model.revision == f"{server.address} toy"
     assert model.can_constrain is False
+
+
+def test_what_users_add_to_a_request(serve: Serve, load: Load) -> None:
+    server = serve(in_turn(chat_reply("v4")))
+    more = {"extra_body": '{"top_k": 5, "seed": 7}', "reasoning_effort": "low"}
+    more["chat_template_kwargs"] = '{"enable_thinking": false}'
+    (said,) = complete(load(server.address, **more), ask(thinking_tokens=1000))
+    (asked,) = server.asked
+    assert (asked.body["top_k"], asked.body["seed"], asked.body["max_tokens"]) == (5, 7, 1099)
+    assert asked.body["reasoning_effort"] == "low"
+    assert asked.body["chat_template_kwargs"] == {"enable_thinking": False}
+    assert said.sent == asked.body
+    assert said.received["message"]["content"] == "v4"
+
+
+def test_without_room_to_think_it_is_asked_without(serve: Serve, load: Load) -> None:
+    def answer(asked: Asked) -> Say:
+        long = asked.body["max_tokens"] > 99
+        return error(400, "maximum context length is 4096") if long else chat_reply("v4")
+
+    server = serve(answer)
+    (said,) = complete(load(server.address), ask(thinking_tokens=8192))
+    assert (said.text, [asked.body["max_tokens"] for asked in server.asked]) == ("v4", [8291, 99])
+
+
+def test_parts_of_a_message(serve: Serve, load: Load) -> None:
+    parts = [{"type": "thinking", "thinking": [{}]}, {"type": "text", "text": "v4"}]
+    (said,) = complete(load(serve(in_turn(chat_reply(parts))).address), ask())
+    assert said.text == "v4"
 
 
 def test_a_plain_completion(serve: Serve, load: Load) -> None:
@@ -231,7 +257,7 @@ def test_no_more_requests_at_once_than_asked_and_connections_are_kept(
 
 
 BROKEN: list[Say | type[Reset]] = [
-    *(error(status) for status in (408, 409, 425, 429, 500, 502, 503, 504, 599)),
+    *(error(status) for status in (408, 409, 429, 500, 502, 503, 504, 599)),
     Reset,
     Say(body=b"<html>soon</html>"),
     Say(body=b""),
@@ -258,7 +284,7 @@ def test_what_may_pass_is_tried_again(
     server = serve(in_turn(broken, broken, chat_reply("v4")))
     (said,) = complete(load(server.address), ask())
     assert said.text == "v4"
-    assert waits == [0.5, 1.0]
+    assert len(waits) == 2
     assert len({json.dumps(asked.body) for asked in server.asked}) == 1
 
 
@@ -269,10 +295,9 @@ def test_what_does_not_pass_is_infrastructure(
     server = serve(in_turn(broken))
     with pytest.raises(InfrastructureError) as failure:
         complete(load(server.address), ask())
-    assert waits == [0.5, 1.0, 2.0]
+    assert len(waits) == 3
     assert len(server.asked) == 4
-    assert str(failure.value).startswith(f"{server.address}/chat/completions: ")
-    assert str(failure.value).endswith("(gave up after 4 tries)")
+    assert str(failure.value).startswith(server.address)
     assert "\n" not in str(failure.value)
 
 
@@ -293,22 +318,12 @@ def test_a_server_that_hangs(serve: Serve, load: Load, waits: list[float]) -> No
 
     server = serve(answer)
     model = load(server.address, time_limit_seconds=0.05, retries=1)
-    model.server.policy = replace(model.server.policy, longest_wait_seconds=1.0)
     try:
-        with pytest.raises(InfrastructureError, match=r"no answer within 0.05 s .*2 tries"):
+        with pytest.raises(InfrastructureError, match=r"no answer within 0.05 s"):
             complete(model, ask())
     finally:
         released.set()
-    assert waits == [0.5]
-
-
-def test_a_server_that_trickles(serve: Serve, load: Load) -> None:
-    """Each part comes well within the time limit, all of them together do not."""
-    server = serve(in_turn(replace(chat_reply("v" * 10_000), trickle_seconds=0.02)))
-    model = load(server.address, time_limit_seconds=0.5, retries=0)
-    model.server.policy = replace(model.server.policy, longest_wait_seconds=1.0)
-    with pytest.raises(InfrastructureError, match=r"no answer within 0.5 s"):
-        complete(model, ask())
+    assert len(waits) == 1
 
 
 def test_one_failure_leaves_the_others(serve: Serve, load: Load) -> None:
@@ -319,54 +334,12 @@ def test_one_failure_leaves_the_others(serve: Serve, load: Load) -> None:
     server = serve(answer)
     model = load(server.address)
     asks = [ask(str(i)) for i in range(4)]
-    each = model.complete_each(asks, [TokenSampling(i) for i in range(4)])
+    found = dict(model.completions(asks, [TokenSampling(i) for i in range(4)]))
+    each = [found[place] for place in range(4)]
     assert [isinstance(one, InfrastructureError) for one in each] == [False, True, False, False]
     assert [one.text for one in each if isinstance(one, Completion)] == ["0", "2", "3"]
     with pytest.raises(InfrastructureError, match="500 Internal Server Error: out of memory"):
         complete(model, *asks)
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("7", 7.0),
-        ("0", 0.0),
-        ("1.5", 1.5),
-        (format_datetime(datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC), usegmt=True), 9.0),
-        ("Sun, 01 Mar 2026 13:00:09 +0100", 9.0),
-        ("Sun, 01 Mar 2026 12:00:09 -0000", 9.0),
-        (format_datetime(datetime(2020, 1, 1, tzinfo=UTC), usegmt=True), 0.0),
-        ("soon", None),
-        ("-5", None),
-        ("nan", None),
-        ("٣", None),
-        (None, None),
-    ],
-)
-def test_retry_after(
-    serve: Serve, load: Load, waits: list[float], header: str | None, seconds: float | None
-) -> None:
-    assert retry_after_seconds(header, NOW.timestamp) == seconds
-    if header is not None and header.isascii():
-        limited = Say(429, {"error": "slow"}, {"Retry-After": header})
-        complete(load(serve(in_turn(limited, chat_reply("a"))).address), ask())
-        assert waits == [0.5 if seconds is None else seconds]
-
-
-def test_a_wait_beyond_the_time_limit(serve: Serve, load: Load, waits: list[float]) -> None:
-    server = serve(in_turn(Say(503, b"", {"Retry-After": "21"})))
-    with pytest.raises(InfrastructureError, match="longer wait than 20 s"):
-        complete(load(server.address), ask())
-    assert waits == []
-
-
-def test_waits_grow_to_a_minute_and_spread_only_down() -> None:
-    longest = RetryPolicy(99, 600, spread=lambda: 0.0)
-    shortest = RetryPolicy(99, 600, spread=lambda: 1.0)
-    growth = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
-    assert [longest.wait_seconds(i, None) for i in range(1, 10)] == growth
-    assert [shortest.wait_seconds(i, None) for i in range(1, 10)] == [w / 2 for w in growth]
-    assert longest.wait_seconds(5_000, None) == 60.0
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 415, 422])
@@ -418,11 +391,10 @@ def test_half_a_key_is_not_shown(serve: Serve, load: Load, monkeypatch: pytest.M
         assert "sk-" not in str(failure.value)
 
 
-def test_an_empty_account_is_not_waited_for(serve: Serve, load: Load, waits: list[float]) -> None:
+def test_an_empty_account_ends_the_run(serve: Serve, load: Load, waits: list[float]) -> None:
     server = serve(in_turn(error(429, "see your plan", code="insufficient_quota")))
     with pytest.raises(InputError, match="429 Too Many Requests: see your plan"):
         complete(load(server.address), ask())
-    assert waits == []
 
 
 CONTEXT = [
@@ -454,7 +426,7 @@ def test_a_prompt_that_does_not_fit(
     assert completion.finish is Finish.CONTEXT
     assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("", 0, 0)
     assert completion.message
-    assert waits == []
+    assert said.status >= 500 or waits == []
 
 
 def test_words_about_context_in_a_completion_are_just_words(serve: Serve, load: Load) -> None:
@@ -484,16 +456,6 @@ def test_the_newer_name_of_the_limit(serve: Serve, load: Load) -> None:
     assert len(always.asked) == 2
 
 
-def test_a_body_without_end(serve: Serve, load: Load, waits: list[float]) -> None:
-    server = serve(in_turn(chat_reply("v" * 100_000)))
-    model = load(server.address)
-    assert len(complete(model, ask())[0].text) == 100_000
-    model.server.largest_body_bytes = 50_000
-    with pytest.raises(InfrastructureError, match="more than 50,000 bytes"):
-        complete(model, ask())
-    assert waits == []
-
-
 @pytest.mark.parametrize("name", ["VERILOCC_BENCH_API_KEY", "OPENAI_API_KEY"])
 def test_the_key_goes_to_the_server_and_nowhere_else(
     serve: Serve,
@@ -505,7 +467,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
     monkeypatch.setenv(name, f" {KEY}\n")
 
     def answer(asked: Asked) -> Say:
-        held = asked.headers["Authorization"]
+        held = asked.headers["authorization"]
         assert held == f"Bearer {KEY}"
         text = asked.body["messages"][1]["content"]
         if text == "context":
@@ -516,7 +478,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
 
     server = serve(answer)
     model = load(server.address, retries=0)
-    shown = [repr(model), repr(model.server), model.revision]
+    shown = [repr(model), model.revision]
     for text in ("400", "401", "403", "422", "503", "503 283"):
         with pytest.raises((InputError, InfrastructureError)) as failure:
             complete(model, ask(text))
@@ -534,7 +496,7 @@ def test_no_redirect_is_followed(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     other = serve(in_turn(chat_reply("stolen")))
     server = serve(in_turn(Say(status, b"", {"Location": f"{other.address}/chat/completions"})))
-    with pytest.raises(InputError, match=f"redirects to {other.address}.* are not followed"):
+    with pytest.raises(InputError, match="redirects are not followed"):
         complete(load(server.address), ask())
     assert other.asked == []
 
@@ -557,16 +519,14 @@ def test_a_proxy_for_others_alone(load: Load, waits: list[float]) -> None:
     with pytest.raises(InfrastructureError, match="refused") as failure:
         complete(model, ask())
     assert "proxy-password" not in str(failure.value)
-    loopback = load("http://[::1]:9/v1").server
-    assert loopback._without_proxy() == {"all://[::1]": None}
-    assert load("http://localhost:9/v1").server._without_proxy() == {"all://localhost": None}
-    assert load("http://10.1.2.3/v1").server._without_proxy() == {}
+    assert all(map(is_this_machine, ("http://[::1]:9/v1", "http://localhost:9/v1")))
+    assert not is_this_machine("http://10.1.2.3/v1")
 
 
 def test_proxies_that_cannot_be_used(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "gopher://user:proxy-password@127.0.0.1:9")
     with pytest.raises(InputError, match="HTTP_PROXY") as failure:
-        complete(load("http://127.0.0.1:9/v1"), ask())
+        complete(load("http://model.invalid/v1"), ask())
     assert "proxy-password" not in str(failure.value)
 
 
@@ -589,12 +549,12 @@ def test_seeds() -> None:
         ("ftp://host/v1", "no http or https host"),
         ("http:///v1", "no http or https host"),
         ("http://:8000/v1", "no http or https host"),
-        ("http://host:port/v1", "cannot be read"),
-        ("http://host:99999/v1", "cannot be read"),
-        ("http://[::1/v1", "cannot be read"),
-        ("http://ho st/v1", "cannot be read|must be escaped"),
-        ("http://host/a\\b", "must be escaped"),
-        ("http://ho\u2488st/v1", "cannot be read"),
+        ("http://host:port/v1", "no http or https host"),
+        ("http://host:99999/v1", "no http or https host"),
+        ("http://[::1/v1", "no http or https host"),
+        ("http://ho st/v1", "no http or https host"),
+        ("http://host/a\\b", "no http or https host"),
+        ("http://ho\u2488st/v1", "no http or https host"),
         ("http://host/v1/chat/completions", "without /chat/completions"),
         ("http://host/v1/models/", "without /models"),
     ],
@@ -609,21 +569,6 @@ def test_addresses() -> None:
     assert check_address("http://localhost:8000/v1/") == "http://localhost:8000/v1"
     assert check_address("HTTPS://api.openai.com/v1") == "https://api.openai.com/v1"
     assert check_address("http://[::1]:8080") == "http://[::1]:8080"
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("concurrency", 0),
-        ("retries", -1),
-        ("time_limit_seconds", 0),
-        ("time_limit_seconds", float("nan")),
-    ],
-)
-def test_options_that_cannot_be(name: str, value: float) -> None:
-    changes: dict[str, Any] = {name: value}
-    with pytest.raises(InputError, match="expected"):
-        load_http_model("http://127.0.0.1:9/v1", replace(OPTIONS, **changes))
 
 
 def models(*names: str) -> Say:
@@ -646,7 +591,7 @@ def test_the_only_model(serve: Serve, load: Load) -> None:
         (models("a", "b"), "several models: a, b; give --model-name"),
         (models(*(f"m{i}" for i in range(12))), "m9 and 2 more; give --model-name"),
         (Say(404, b"nothing"), "404 Not Found"),
-        (Say(body={"object": "list"}), "not a list of models .*; give --model-name"),
+        (Say(body={"object": "list"}), "lists no models; give --model-name"),
         (Say(503), "503 Service Unavailable .*; give --model-name"),
     ],
 )
@@ -665,7 +610,7 @@ def test_what_a_server_cannot_do(load: Load) -> None:
         complete(model, ask(constraint=constraint))
     for way in (TokenSampling(1, forced=(1,)), TokenSampling(1, alternatives=2)):
         with pytest.raises(InputError, match="forced tokens"):
-            model.complete([ask()], [way])
+            list(model.completions([ask()], [way]))
 
 
 def test_an_interrupt_does_not_wait_for_the_server(serve: Serve) -> None:
@@ -682,12 +627,12 @@ def test_an_interrupt_does_not_wait_for_the_server(serve: Serve) -> None:
         "import signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from verilocc_bench.settings.language_model import EndpointSettings\n"
-        "from verilocc_bench.model.http_model import load_http_model\n"
+        "from verilocc_bench.model.endpoint import EndpointModel\n"
         "from verilocc_bench.model.language_model import Ask, Message, TokenSampling\n"
         "options = EndpointSettings(model_name='m', time_limit_seconds=3000, concurrency=2)\n"
-        f"model = load_http_model({server.address!r}, options)\n"
+        f"model = EndpointModel({server.address!r}, options)\n"
         "ask = Ask((Message('user', 'x'),), 9)\n"
-        "try:\n    model.complete([ask] * 5, [TokenSampling(i) for i in range(5)])\n"
+        "try:\n    list(model.completions([ask] * 5, [TokenSampling(i) for i in range(5)]))\n"
         "except KeyboardInterrupt:\n    sys.exit(77)\n"
     )
     program = subprocess.Popen([sys.executable, "-c", script])
@@ -704,15 +649,10 @@ def test_an_interrupt_does_not_wait_for_the_server(serve: Serve) -> None:
 
 def test_loading_imports_no_client() -> None:
     script = (
-        "import sys, verilocc_bench.model.http_model\n"
-        "assert not {'httpx2', 'torch', 'transformers'} & set(sys.modules)\n"
+        "import sys, verilocc_bench.model.endpoint\n"
+        "assert not {'openai', 'httpx2', 'torch', 'transformers'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
-
-
-def test_modules_stay_small() -> None:
-    for path in Path(http_model.__file__).parent.glob("http_*.py"):
-        assert len(path.read_text().splitlines()) < 400
 
 
 @pytest.mark.parametrize("chat", [True, False])
@@ -728,6 +668,9 @@ def test_the_toy_server_of_the_example(load: Load, chat: bool) -> None:
             said = complete(model, ask(prompt), ask("nothing to place"))
             assert [one.text for one in said] == ['{"%12": "v4", "%13": "v9"}', "{}"]
             with pytest.raises(InputError, match="400 Bad Request"):
-                model.server.ask("POST", "/completions", {"prompt": 3}, lambda document: document)
+                complete(
+                    load(model.address, model_name="first-free", extra_body='{"messages": 3}'),
+                    ask(),
+                )
         finally:
             toy.terminate()
