@@ -38,6 +38,8 @@ class Architecture:
     here and a variable one elsewhere. `distances` is the file of its table of distances, in
     which the operations `alone` have classes of their own. With
     `prints_register_count` the count stands in the code section's header, too.
+    `jump_offset` are the fields of a jump's offset, in bytes from the next instruction: the
+    first bit in the word, the lowest bit of the offset there, and the width.
     """
 
     number: int
@@ -45,6 +47,7 @@ class Architecture:
     fixed_latency: frozenset[str]
     distances: str
     alone: frozenset[str]
+    jump_offset: tuple[tuple[int, int, int], ...]
     prints_register_count: bool
 
     @property
@@ -67,6 +70,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             frozenset(),
             "distances_sm_80.json",
             frozenset(),
+            ((32, 0, 50),),
             prints_register_count=True,
         ),
         Architecture(
@@ -78,6 +82,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             # One cycle behind USHF or UIADD3 a ULDC may not overwrite what they read: an H200
             # leaves other bits. Behind UMOV it may.
             operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF"),
+            ((16, 2, 8), (34, 10, 48)),
             prints_register_count=False,
         ),
     )

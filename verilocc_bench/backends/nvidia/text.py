@@ -139,6 +139,7 @@ class _SassParser:
                 body.target,
                 body.table,
                 body.variable_latency,
+                effects.destroys,
             )
         )
 

@@ -27,7 +27,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from verilocc_bench.analysis.effects import iterate_bits
-from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
+from verilocc_bench.backends.nvidia.context_code import copied_size, copies_of
+from verilocc_bench.backends.nvidia.flow import control_flow, has_effect, returns
 from verilocc_bench.backends.nvidia.life_ranges import FILES, LifeRangeRow, LifeRanges
 from verilocc_bench.backends.nvidia.records import (
     RegisterReference,
@@ -53,6 +54,7 @@ _FIRST_UNIT = {"R": 0, "P": 256, "UR": 264, "UP": 328}
 
 _GUARD_BITS, _GUARD_NEGATION = 12, 15
 _NO_GUARD = 7
+_INSTRUCTION_BYTES = 16
 _ALWAYS_FIXED = ("R", 1)
 
 
@@ -81,7 +83,9 @@ def check_text(
         [i for i in block.instructions if has_effect(function.instructions[i])] for block in blocks
     ]
     _InstructionCheck(subject, label, function).check(blocks, indices)
-    _LivenessCheck(subject, label, function, ranges).check(indices)
+    copies, size = copies_of(blocks), copied_size(function)
+    firsts = [copies[block.calls] * size for block in blocks]
+    _LivenessCheck(subject, label, function, ranges).check(indices, firsts)
     return subject
 
 
@@ -147,11 +151,16 @@ class _InstructionCheck:
         last = self.function.instructions[block.instructions[-1]]
         if last.target is None or last.guard is None:
             return True
+        if returns(last):  # its label is the base of the return address
+            return blocks[block.successors[1]].instructions[:1] == (block.instructions[-1] + 1,)
         starts = [blocks[each].instructions[:1] for each in block.successors]
         return starts == [(self.function.labels[last.target],), (block.instructions[-1] + 1,)]
 
     def _check(self, instruction: Instruction, code: SassInstruction) -> None:
-        if instruction.opcode != code.opcode or instruction.destroys:
+        destroys = {(u.file, u.first + n) for u in instruction.destroys for n in range(u.count)}
+        room = {file.name: file.count for file in self.subject.files}
+        owed = {(r.file, r.first) for r in code.destroys if r.first < room[r.file]}
+        if instruction.opcode != code.opcode or destroys != owed:
             raise _rejected(self.function, _place(code), f"the text has {instruction.opcode}")
         uses = list(code.uses)
         guard = code.encoding >> _GUARD_BITS & 7
@@ -240,7 +249,9 @@ class _LivenessCheck:
     def __init__(
         self, subject: Function, label: Assignment, function: SassFunction, ranges: LifeRanges
     ) -> None:
-        self.function, self.rows = function, ranges.rows
+        self.function = function
+        # nvdisasm leaves out NOPs before it pads the end.
+        self.rows = {row.address // _INSTRUCTION_BYTES: row for row in ranges.rows}
         self.offsets: list[int] = []
         self.unit_of: list[int] = []
         for number, register_class in enumerate(subject.virtual_registers):
@@ -273,13 +284,24 @@ class _LivenessCheck:
         self.fixed |= ((1 << location.count) - 1) << first
         return 0
 
-    def check(self, indices: Sequence[Sequence[int]]) -> None:
-        """`indices[b]` are the instructions of the code that block b of the text has."""
+    def check(self, indices: Sequence[Sequence[int]], firsts: Sequence[int]) -> None:
+        """`indices[b]` are the instructions of the code that block b of the text has.
+
+        `firsts[b]` is the row of instruction 0 in the copy of the code that block b is of.
+        """
         self._check_undefined()
         possible = self._live_out([[(0 if g else d, u) for d, u, g in e] for e in self.effects])
         sure = self._live_out([[(self._ended(d), u) for d, u, _ in each] for each in self.effects])
         for number, effects in enumerate(self.effects):
-            self._check_block(effects, possible[number], sure[number], indices[number])
+            rows = [(index, self._row(firsts[number], index)) for index in indices[number]]
+            self._check_block(effects, possible[number], sure[number], rows)
+
+    def _row(self, first: int, index: int) -> LifeRangeRow:
+        row = self.rows.get(first + index)
+        if row is None:
+            place = _place(self.function.instructions[index])
+            raise _rejected(self.function, place, "NVIDIA's life ranges lack a row")
+        return row
 
     def _ended(self, defined: int) -> int:
         """The lanes whose registers hold another value, as NVIDIA shows it, above `defined`."""
@@ -331,23 +353,33 @@ class _LivenessCheck:
         effects: Sequence[tuple[int, int, bool]],
         possible: int,
         sure: int,
-        indices: Sequence[int],
+        rows: Sequence[tuple[int, LifeRangeRow]],
     ) -> None:
         compared = ~self.fixed
         at_most, at_least = _Units(self), _Units(self)
-        for index, (defined, used, guarded) in zip(
-            reversed(indices), reversed(effects), strict=True
+        for (index, row), (defined, used, guarded) in zip(
+            reversed(rows), reversed(effects), strict=True
         ):
             named = defined | used
-            shown = _shown(self.rows[index])
+            shown = _shown(row)
+            destroyed = self._destroyed(index)
+            if found := destroyed and at_most.of(possible & ~defined) & destroyed:
+                raise self._disagreement(index, found, "destroyed", "in use")
             possible |= named
-            if found := shown & ~at_most.of(possible) & compared:
+            if found := shown & ~at_most.of(possible) & compared & ~destroyed:
                 raise self._disagreement(index, found, "in use", "free")
             sure |= named
             if found := at_least.of(sure) & ~shown & compared:
                 raise self._disagreement(index, found, "free", "in use")
             possible &= ~(0 if guarded else defined & ~used)
             sure &= ~(self._ended(defined) & ~used)
+
+    def _destroyed(self, index: int) -> int:
+        """The units that a call by the ABI destroys, which nvdisasm marks as defined."""
+        units = 0
+        for each in self.function.instructions[index].destroys:
+            units |= 1 << _FIRST_UNIT[each.file] + each.first
+        return units
 
     def _disagreement(self, index: int, units: int, theirs: str, ours: str) -> RejectedKernel:
         names = ", ".join(_unit_names(units))
