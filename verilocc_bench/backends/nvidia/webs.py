@@ -189,8 +189,6 @@ class _SiteForest:
                 ended |= self.sites_of[unit]
                 if unit in variables:
                     redefined.append(variables[unit])
-        for reference in instruction.destroys:
-            ended |= self.sites_of.get((reference.file, reference.first), 0)
         guard = instruction.guard
         literal = None
         if guard is not None and not instruction.is_conditional_branch:
