@@ -171,4 +171,5 @@ class _Flow:
 
 
 def _leaves(instruction: SassInstruction) -> bool:
-    return opcode_stem(instruction.opcode) in _LEAVES and not instruction.never
+    opcode = instruction.opcode
+    return (opcode in BRANCHES or opcode_stem(opcode) in _LEAVES) and not instruction.never
