@@ -68,6 +68,54 @@ again:
 }
 """
 )
+SUBROUTINES = (
+    _HEAD
+    + """
+.extern .func (.param .b32 result) vprintf (.param .b64 text, .param .b64 values);
+.func (.reg .f32 %r) ratio(.reg .f32 %x, .reg .f32 %y)
+{
+    .reg .f32 %f<3>;
+    div.rn.f32 %f0, %x, %y;
+    add.f32 %f1, %f0, %x;
+    div.rn.f32 %r, %f1, %f0;
+    ret;
+}
+.visible .entry ratios(.param .u64 data)
+{
+    .reg .b64 %d<4>;
+    .reg .b32 %i<4>;
+    .reg .f32 %f<8>;
+    ld.param.u64 %d0, [data];
+    ld.global.f32 %f0, [%d0];
+    ld.global.f32 %f1, [%d0+4];
+    call (%f2), ratio, (%f0, %f1);
+    add.f32 %f3, %f2, %f1;
+    call (%f4), ratio, (%f3, %f2);
+    sub.f32 %f5, %f4, %f3;
+    st.global.f32 [%d0], %f5;
+    ret;
+}
+.visible .entry says(.param .u64 data)
+{
+    .reg .b64 %d<4>;
+    .reg .b32 %i<4>;
+    ld.param.u64 %d0, [data];
+    ld.global.u32 %i0, [%d0];
+    {
+    .param .b64 p0; .param .b64 p1; .param .b32 r0;
+    st.param.b64 [p0], %d0;
+    st.param.b64 [p1], %d0;
+    call (r0), vprintf, (p0, p1);
+    ld.param.b32 %i1, [r0];
+    }
+    add.s32 %i2, %i1, %i0;
+    st.global.u32 [%d0], %i2;
+    ret;
+}
+"""
+)
+"""`ratios` calls a function twice, which divides twice; `says` calls printf."""
+
 PRODUCT = (
     _HEAD
     + """

@@ -166,20 +166,13 @@ def effects_of(opcode: str, operands: tuple[str, ...]) -> DecodedEffects:
                 raise _uncovered(opcode, operands)
             (definitions if slot.name in _DEFINED else uses).append(reference)
     if opcode.startswith("CALL.") and uses:  # the callee is not known: the ABI says the rest
-        return DecodedEffects(
-            tuple(_each_fixed(RETURNED)),
-            (*uses, *_each_fixed(READ)),
-            None,
-            tuple(_each_fixed(DESTROYED)),
-        )
+        return DecodedEffects(_fixed(RETURNED), (*uses, *_fixed(READ)), None, _fixed(DESTROYED))
     hidden = any(text.startswith("[") and ".64" in text for text in operands)
     return DecodedEffects(tuple(definitions), tuple(uses), plan.hidden_bit if hidden else None)
 
 
-def _each_fixed(listed: Iterable[FixedUnits]) -> Iterator[RegisterReference]:
-    for units in listed:
-        for index in range(units.first, units.first + units.count):
-            yield RegisterReference(units.file, index, 1, -1, fixed=True)
+def _fixed(listed: Iterable[FixedUnits]) -> tuple[RegisterReference, ...]:
+    return tuple(RegisterReference(u.file, u.first, u.count, -1, fixed=True) for u in listed)
 
 
 def _uncovered(opcode: str, operands: tuple[str, ...]) -> RejectedKernel:

@@ -36,7 +36,7 @@ from verilocc_bench.errors import RejectedKernel
 _LEAVES = {"BRA", "EXIT", "CALL", "RET", "BRX", "BRXU", "JMP", "JMX", "JMXU", "KILL", "RPCMOV"}
 _CALL = "CALL.REL.NOINC"
 _RETURN = "RET.REL.NODEC"
-_MOST_COPIES = 512
+_MOST_COPIED = 50_000
 
 _Place = tuple[tuple[int, ...], int]
 """A chain of calls, and the first instruction of a block; _EXIT for the exit block."""
@@ -102,15 +102,17 @@ class _Flow:
     def blocks(self) -> Iterator[SassBlock]:
         successors: dict[_Place, tuple[_Place, ...]] = {}
         pending: list[_Place] = [((), 0)]
+        copied = 0
         while pending:
             place = pending.pop()
             if place in successors or place == _EXIT:
                 continue
             successors[place] = self._successors(*place)
             pending += successors[place]
-            if len(successors) > _MOST_COPIES * len(self.ends):
-                reason = f"{self.function.name}: more than {_MOST_COPIES} copies of subroutines"
-                raise RejectedKernel("call", reason)
+            copied += self.ends[place[1]] - place[1] if place[0] else 0
+            if copied > _MOST_COPIED:
+                reason = f"the copies of its subroutines have more than {_MOST_COPIED} instructions"
+                raise RejectedKernel("call", f"{self.function.name}: {reason}")
         numbers = {place: number for number, place in enumerate(sorted(successors))}
         numbers[_EXIT] = len(numbers)
         for calls, start in sorted(successors):

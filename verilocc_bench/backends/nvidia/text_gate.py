@@ -157,10 +157,13 @@ class _InstructionCheck:
         return starts == [(self.function.labels[last.target],), (block.instructions[-1] + 1,)]
 
     def _check(self, instruction: Instruction, code: SassInstruction) -> None:
-        destroys = {(u.file, u.first + n) for u in instruction.destroys for n in range(u.count)}
         room = {file.name: file.count for file in self.subject.files}
-        owed = {(r.file, r.first) for r in code.destroys if r.first < room[r.file]}
-        if instruction.opcode != code.opcode or destroys != owed:
+        destroyed, owed = (
+            {(u.file, u.first + n) for u in units for n in range(u.count)}
+            for units in (instruction.destroys, code.destroys)
+        )
+        owed = {(file, index) for file, index in owed if index < room[file]}
+        if instruction.opcode != code.opcode or destroyed != owed:
             raise _rejected(self.function, _place(code), f"the text has {instruction.opcode}")
         uses = list(code.uses)
         guard = code.encoding >> _GUARD_BITS & 7
@@ -378,7 +381,7 @@ class _LivenessCheck:
         """The units that a call by the ABI destroys, which nvdisasm marks as defined."""
         units = 0
         for each in self.function.instructions[index].destroys:
-            units |= 1 << _FIRST_UNIT[each.file] + each.first
+            units |= ((1 << each.count) - 1) << _FIRST_UNIT[each.file] + each.first
         return units
 
     def _disagreement(self, index: int, units: int, theirs: str, ours: str) -> RejectedKernel:
