@@ -1,7 +1,7 @@
 """The places of printed registers in the 128-bit words of sm_80 and sm_90.
 
-Each form has one line: the opcode without modifiers (with `*` and a modifier, if
-that modifier moves fields), the low 12 bits of the words in hexadecimal, and after
+Each form has one line: the opcode without modifiers (with `*` and a modifier or an
+architecture, if that moves fields), the low 12 bits of the words in hexadecimal, and after
 the colon the first bit of the field of each printed operand:
 
     16            a register (8 bits, uniform ones 6) or a predicate (3 bits)
@@ -242,6 +242,7 @@ _VECTOR_INTEGER = """
 VIADD 236 c36: 16 24 32
 VIADD 836: 16 24 -
 VIADDMNMX 246 c46: 16 24 32 64 87
+VIADDMNMX 446: 16 24 64 - 87
 VIADDMNMX 846: 16 24 - 64 87
 VIADDMNMX e46: 16 24 64 32 87
 VIMNMX 248 c48: 16 24 32 87
@@ -363,7 +364,8 @@ SHFL f89: 81 16 24 - -
 VOTE 806: 81 87
 VOTE 806: 16 81 87
 WARPSYNC 348 d48: 32
-WARPSYNC*COLLECTIVE 348: 32 -
+WARPSYNC*COLLECTIVE 348: 24 -
+WARPSYNC*sm_90 348: 24
 WARPSYNC 948 b48: -
 WARPSYNC 948:
 YIELD 946:

@@ -61,6 +61,7 @@ class SassInstruction:
     that a jump through a table (BRX) can lead to, as ptxas lists them. With
     `variable_latency` only a barrier shows when it has read and written. `destroys` are
     the registers, beside the definitions, that a callee by the ABI may write.
+    `architecture` decides where the fields of `encoding` lie.
     """
 
     address: int
@@ -76,6 +77,7 @@ class SassInstruction:
     table: tuple[str, ...] = ()
     variable_latency: bool = False
     destroys: tuple[RegisterReference, ...] = ()
+    architecture: str = "sm_80"
 
     def numbered_writes(self) -> Iterator[tuple[int, RegisterReference]]:
         """The definitions by their numbers, then what it destroys by numbers of no reference."""
