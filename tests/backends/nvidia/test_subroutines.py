@@ -44,9 +44,11 @@ def test_a_subroutine_has_a_copy_for_each_call() -> None:
 
 def test_what_lives_through_one_call_is_free_in_the_other() -> None:
     """%3 may lie where %0 … does not: only through the second call does it live."""
-    normalized = normalize(TWICE.replace("R8, R8, R6, R2", "R8, R8, R6, RZ").replace(
-        "MOV R8, R6", "IADD3 R8, R6, R2, RZ"
-    ))
+    normalized = normalize(
+        TWICE.replace("R8, R8, R6, R2", "R8, R8, R6, RZ").replace(
+            "MOV R8, R6", "IADD3 R8, R6, R2, RZ"
+        )
+    )
     problem = AllocationProblem(normalized.function, print_function(normalized.function))
     label = answer_from_assignment(problem, normalized.assignment)
     shared = {**label, "%3": label["%0"]}

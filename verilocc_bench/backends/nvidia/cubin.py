@@ -138,7 +138,9 @@ def with_other_code(data: bytes, kernel: CubinKernel, code: bytes) -> bytes:
         at = symbols.offset + number * _SYMBOL.size
         if number == kernel.symbol_index:
             changed[at + 16 : at + 24] = struct.pack("<Q", len(code))
-        elif _SYMBOL.unpack_from(data, at)[3] == section.index and changed[at + 4] & 0xF == _FUNCTION:
+        elif (
+            _SYMBOL.unpack_from(data, at)[3] == section.index and changed[at + 4] & 0xF == _FUNCTION
+        ):
             changed[at + 4] &= 0xF0
     return bytes(changed) + code
 

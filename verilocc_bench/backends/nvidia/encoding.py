@@ -201,9 +201,7 @@ def _agrees(element: _Element, operand: SassOperand, word: int) -> bool:
 
 
 @lru_cache(maxsize=1 << 14)
-def _alignments(
-    opcode: str, architecture: str, code: int, kinds: str
-) -> tuple[_Alignment, ...]:
+def _alignments(opcode: str, architecture: str, code: int, kinds: str) -> tuple[_Alignment, ...]:
     modifiers = {*opcode.split(".")[1:], architecture}
     lines = _lines().get((opcode_stem(opcode), code), ())
     special = [elements for modifier, elements in lines if modifier in modifiers]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.architectures import architecture_named
-from verilocc_bench.backends.nvidia.cubin import Cubin, CubinKernel, read_cubin
 from verilocc_bench.backends.nvidia.context_code import copies_of, with_contexts
+from verilocc_bench.backends.nvidia.cubin import Cubin, CubinKernel, read_cubin
 from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, parse_life_ranges

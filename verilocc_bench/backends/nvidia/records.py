@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-
 BRANCHES = frozenset({"BRA", "BRA.CONV", "BRA.DIV", "WARPSYNC.COLLECTIVE"})
 """What goes to its label or falls through. The label of WARPSYNC.COLLECTIVE stands behind
 the code that the warp runs together; whoever runs it falls through to there."""

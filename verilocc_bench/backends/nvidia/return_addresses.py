@@ -151,8 +151,8 @@ def _found(function: SassFunction, instruction: SassInstruction, state: _State) 
     if opcode in _MOVES:
         is_stack = low == "R1" and operands[-1] == _STACK_START
         value = ("stack", 0) if is_stack else _value(operands[-1], state)
-    elif opcode in ("HFMA2.MMA", "HFMA2") and operands[1:3] == ("-RZ", "RZ") and (
-        len(operands) == 5
+    elif (
+        opcode in ("HFMA2.MMA", "HFMA2") and operands[1:3] == ("-RZ", "RZ") and (len(operands) == 5)
     ):
         value = ("number", instruction.encoding >> 32 & _WORD)
     elif opcode in _SUMS or opcode == "IADD3.X":
