@@ -183,7 +183,7 @@ def test_a_call_by_the_abi() -> None:
 @pytest.mark.parametrize("new", ["LEPC R20, `(.L_x_2)", "LEPC R20", "MOV R20, 0x80"])
 def test_a_call_by_the_abi_that_may_come_back_elsewhere(new: str) -> None:
     text = BY_THE_ABI.replace("LEPC R20, `(.L_x_1)", new).replace("EXIT", "L2:\nEXIT")
-    with pytest.raises(RejectedKernel, match="0x70: CALL.ABS.NOINC: it is not known where"):
+    with pytest.raises(RejectedKernel, match=r"0x70: CALL\.ABS\.NOINC: it is not known where"):
         normalize(text)
 
 

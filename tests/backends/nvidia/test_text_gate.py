@@ -273,9 +273,8 @@ def test_calls_that_never_return_are_the_jumps_that_they_are() -> None:
     cubin = base64.b64decode(load_raw_row("mini", LEFT_BY_CALL).content)
     function = disassembled_function(cubin, "<cubin>")
     (kernel,) = read_cubin(cubin).kernels
-    changed = disassembled_function(
-        with_contexts(cubin, kernel, function, flow.control_flow(function)), "<cubin>"
-    )
+    jumping = with_contexts(cubin, kernel, function, flow.control_flow(function))
+    changed = disassembled_function(jumping, "<cubin>")
     for old, new in zip(function.instructions, changed.instructions, strict=True):
         opcode = "BRA" if old.opcode == "CALL.REL.NOINC" else old.opcode
         assert (new.opcode, new.target, new.guard) == (opcode, old.target, old.guard)

@@ -136,12 +136,11 @@ def with_other_code(data: bytes, kernel: CubinKernel, code: bytes) -> bytes:
     changed[section.header_offset + 24 : section.header_offset + 40] = place
     for number in range(len(symbols.data) // _SYMBOL.size):
         at = symbols.offset + number * _SYMBOL.size
+        _, kind, _, home, _, _ = _SYMBOL.unpack_from(data, at)
         if number == kernel.symbol_index:
             changed[at + 16 : at + 24] = struct.pack("<Q", len(code))
-        elif (
-            _SYMBOL.unpack_from(data, at)[3] == section.index and changed[at + 4] & 0xF == _FUNCTION
-        ):
-            changed[at + 4] &= 0xF0
+        elif home == section.index and kind & 0xF == _FUNCTION:
+            changed[at + 4] = kind & 0xF0
     return bytes(changed) + code
 
 
