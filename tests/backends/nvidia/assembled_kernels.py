@@ -72,27 +72,27 @@ SUBROUTINES = (
     _HEAD
     + """
 .extern .func (.param .b32 result) vprintf (.param .b64 text, .param .b64 values);
-.func (.reg .f32 %r) ratio(.reg .f32 %x, .reg .f32 %y)
+.func (.reg .f64 %r) ratio(.reg .f64 %x, .reg .f64 %y)
 {
-    .reg .f32 %f<3>;
-    div.rn.f32 %f0, %x, %y;
-    add.f32 %f1, %f0, %x;
-    div.rn.f32 %r, %f1, %f0;
+    .reg .f64 %f<3>;
+    div.rn.f64 %f0, %x, %y;
+    add.f64 %f1, %f0, %x;
+    div.rn.f64 %r, %f1, %f0;
     ret;
 }
 .visible .entry ratios(.param .u64 data)
 {
     .reg .b64 %d<4>;
     .reg .b32 %i<4>;
-    .reg .f32 %f<8>;
+    .reg .f64 %f<8>;
     ld.param.u64 %d0, [data];
-    ld.global.f32 %f0, [%d0];
-    ld.global.f32 %f1, [%d0+4];
+    ld.global.f64 %f0, [%d0];
+    ld.global.f64 %f1, [%d0+8];
     call (%f2), ratio, (%f0, %f1);
-    add.f32 %f3, %f2, %f1;
+    add.f64 %f3, %f2, %f1;
     call (%f4), ratio, (%f3, %f2);
-    sub.f32 %f5, %f4, %f3;
-    st.global.f32 [%d0], %f5;
+    sub.f64 %f5, %f4, %f3;
+    st.global.f64 [%d0], %f5;
     ret;
 }
 .visible .entry says(.param .u64 data)

@@ -180,6 +180,21 @@ def test_a_call_by_the_abi() -> None:
         assert verifier.verify({**label, "%1": "R22"}).valid
 
 
+def test_an_unknown_callee_may_not_run_what_is_called_here() -> None:
+    """Code that nothing else reaches keeps its registers; but it may call a function, too."""
+    call = "MOV R24, 0xc0\nMOV R25, RZ\nCALL.REL.NOINC `({})\nEXIT"
+    text = BY_THE_ABI.rstrip().replace("EXIT", call)
+    code = "\n{}:\nIADD3 R16, R16, 0x1, RZ\nRET.REL.NODEC R24 `(f)"
+    helper = "$__internal_0_$__half"
+    control_flow(assemble(text.format(helper) + code.format(helper)))
+    pointed = "\npointed:\nMOV R4, R5\n{}RET.REL.NODEC R20 `(f)"
+    calls = pointed.format(f"CALL.REL.NOINC `({helper})\n")
+    control_flow(assemble(text.format(helper) + code.format(helper) + pointed.format("")))
+    for own, more in (("more", ""), (helper, calls)):
+        with pytest.raises(RejectedKernel, match="a callee that is not known may run"):
+            control_flow(assemble(text.format(own) + code.format(own) + more))
+
+
 @pytest.mark.parametrize("new", ["LEPC R20, `(.L_x_2)", "LEPC R20", "MOV R20, 0x80"])
 def test_a_call_by_the_abi_that_may_come_back_elsewhere(new: str) -> None:
     text = BY_THE_ABI.replace("LEPC R20, `(.L_x_1)", new).replace("EXIT", "L2:\nEXIT")

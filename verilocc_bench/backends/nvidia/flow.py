@@ -15,6 +15,7 @@ copies name the same registers, so one assignment holds for the one piece of cod
 and so does a jump without a list of targets.
 
 A call through a register pair calls what is not known here, by the ABI: it falls through.
+The callee may be code of the section that nothing else reaches; that keeps its registers.
 
 BSSY, BSYNC, BREAK, WARPSYNC and the like make threads wait for each other. They
 jump only to places to which falling through leads as well.
@@ -22,7 +23,7 @@ jump only to places to which falling through leads as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from verilocc_bench.backends.nvidia.records import (
     BRANCHES,
@@ -81,7 +82,30 @@ def control_flow(function: SassFunction) -> tuple[SassBlock, ...]:
     if not function.known_blocks:
         function.known_blocks.extend(_Flow(function).blocks())
         check_returns(function, function.known_blocks)
+        _check_callees(function, function.known_blocks)
     return tuple(function.known_blocks)
+
+
+def _check_callees(function: SassFunction, blocks: Sequence[SassBlock]) -> None:
+    """Raises RejectedKernel if an unknown callee may run a subroutine that is called here, too.
+
+    The subroutine may get other registers, which only the calls that are known follow.
+    """
+    reached = {index for block in blocks for index in block.instructions}
+    if not any(function.instructions[index].is_call_by_the_abi for index in reached):
+        return
+    called = {index for block in blocks if block.calls for index in block.instructions}
+    # Helpers of the compiler's own have no address that code can take.
+    entries = [name for name in function.labels if not name.startswith((".", "$__internal_"))]
+    entries += [
+        instruction.target
+        for index, instruction in enumerate(function.instructions)
+        if index not in reached and instruction.target is not None
+    ]
+    for name in entries:
+        if function.labels.get(name) in called:
+            reason = f"a callee that is not known may run {name} as well, which is not modelled"
+            raise RejectedKernel("call", f"{function.name}: {reason}")
 
 
 class _Flow:
