@@ -1,5 +1,5 @@
 // 40 plain CUDA kernels: math functions, divisions, shuffles, atomics, local arrays, calls, printf.
-// `make plain-cuda` compiles them for each architecture and reads every one.
+// test_plain_cuda.py compiles them for each architecture and reads every one.
 #include <stdio.h>
 #include <assert.h>
 #define KERNEL extern "C" __global__ void
