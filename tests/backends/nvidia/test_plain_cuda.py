@@ -10,8 +10,7 @@ import pytest
 
 from tests.backends.nvidia.assembled_kernels import require_tools
 from verilocc_bench.backends.kernel import ReadOptions
-from verilocc_bench.backends.nvidia.kernel import read_kernel
-from verilocc_bench.backends.nvidia.read import disassembled_functions
+from verilocc_bench.backends.nvidia.kernel import read_kernels
 from verilocc_bench.backends.nvidia.tools import find_tool
 from verilocc_bench.backends.nvidia.write_back import write_assignment
 from verilocc_bench.verification import FastVerifier, IndependentVerifier
@@ -29,10 +28,10 @@ def test_every_kernel_is_read(architecture: str, tmp_path: Path) -> None:
     path = tmp_path / "plain.cubin"
     subprocess.run([nvcc, f"-arch={architecture}", "-cubin", "-o", path, SOURCE], check=True)
     data = path.read_bytes()
-    names = [kernel.name for kernel, _ in disassembled_functions(data, path)]
-    assert len(names) == 40
-    for name in names:
-        kernel = read_kernel(data, path, ReadOptions(function=name))
+    kernels = dict(read_kernels(data, path, ReadOptions()))
+    assert len(kernels) == 40
+    for name, kernel in kernels.items():
+        assert not isinstance(kernel, str), (name, kernel)
         assert kernel.label is not None
         for verifier in (FastVerifier(kernel.problem), IndependentVerifier(kernel.problem)):
             assert verifier.verify(kernel.label).valid, name
