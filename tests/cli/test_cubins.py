@@ -35,10 +35,9 @@ FUNCTION = """
     .reg .pred %p;
     .reg .b32 %b;
     mov.b32 %b, %a;
-again:
     mad.lo.s32 %b, %b, %b, %a;
     setp.lt.s32 %p, %b, 1000;
-    @%p bra again;
+    @%p call (%b), helper, (%b);
     mov.b32 %result, %b;
     ret;
 }
@@ -136,7 +135,7 @@ def test_a_kernel_that_cannot_be_read_leaves_the_others(
     table = [line.split(None, 2) for line in capsys.readouterr().out.splitlines()[2:]]
     rows = {name: rest for name, *rest in table}
     assert rows["square"][0] == "yes"
-    reasons = {"damaged": "nvdisasm", "caller": "CALL.REL", "texture": "opcode TLD"}
+    reasons = {"damaged": "nvdisasm", "caller": "calls itself", "texture": "opcode TLD"}
     for name, reason in reasons.items():
         assert rows[name][0] == "no"
         assert reason in rows[name][1]
@@ -144,9 +143,9 @@ def test_a_kernel_that_cannot_be_read_leaves_the_others(
     refused(capsys, ["normalize", path, "--list", "--arch", "gfx942"], path, "gfx942")
 
 
-def test_a_real_call(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+def test_recursion(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     path = write(FUNCTION + CALLER.replace("NAME", "caller"))
-    refused(capsys, ["normalize", path], path, "caller", "CALL", "calls a subroutine")
+    refused(capsys, ["normalize", path], path, "caller", "CALL", "calls itself")
 
 
 def test_another_architecture(

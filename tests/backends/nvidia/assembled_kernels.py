@@ -68,6 +68,54 @@ again:
 }
 """
 )
+SUBROUTINES = (
+    _HEAD
+    + """
+.extern .func (.param .b32 result) vprintf (.param .b64 text, .param .b64 values);
+.func (.reg .f64 %r) ratio(.reg .f64 %x, .reg .f64 %y)
+{
+    .reg .f64 %f<3>;
+    div.rn.f64 %f0, %x, %y;
+    add.f64 %f1, %f0, %x;
+    div.rn.f64 %r, %f1, %f0;
+    ret;
+}
+.visible .entry ratios(.param .u64 data)
+{
+    .reg .b64 %d<4>;
+    .reg .b32 %i<4>;
+    .reg .f64 %f<8>;
+    ld.param.u64 %d0, [data];
+    ld.global.f64 %f0, [%d0];
+    ld.global.f64 %f1, [%d0+8];
+    call (%f2), ratio, (%f0, %f1);
+    add.f64 %f3, %f2, %f1;
+    call (%f4), ratio, (%f3, %f2);
+    sub.f64 %f5, %f4, %f3;
+    st.global.f64 [%d0], %f5;
+    ret;
+}
+.visible .entry says(.param .u64 data)
+{
+    .reg .b64 %d<4>;
+    .reg .b32 %i<4>;
+    ld.param.u64 %d0, [data];
+    ld.global.u32 %i0, [%d0];
+    {
+    .param .b64 p0; .param .b64 p1; .param .b32 r0;
+    st.param.b64 [p0], %d0;
+    st.param.b64 [p1], %d0;
+    call (r0), vprintf, (p0, p1);
+    ld.param.b32 %i1, [r0];
+    }
+    add.s32 %i2, %i1, %i0;
+    st.global.u32 [%d0], %i2;
+    ret;
+}
+"""
+)
+"""`ratios` calls a function twice, which divides twice; `says` calls printf."""
+
 PRODUCT = (
     _HEAD
     + """

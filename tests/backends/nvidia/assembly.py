@@ -17,14 +17,15 @@ from verilocc_bench.ir import print_function
 
 
 def assemble(text: str, architecture: str = "sm_80") -> SassFunction:
-    """A function of these lines: `label:`, or an instruction with its guard."""
+    """A function of these lines: an instruction with its guard, `L1:`, or `name:` of a function."""
     lines = [f"\t.target\t{architecture}", '\t.section\t.text.f,"ax",@progbits']
     lines += ['\t.sectioninfo\t@"SHI_REGISTERS=32"', ".size f,(.L_x_99 - f)", "f:"]
     address = 0
     for line in text.strip().splitlines():
         instruction = line.strip()
         if instruction.endswith(":"):
-            lines.append(f".L_x_{instruction.removeprefix('L').removesuffix(':')}:")
+            number = instruction.removeprefix("L").removesuffix(":")
+            lines.append(f".L_x_{number}:" if number.isdecimal() else instruction)
             continue
         body = instruction.replace("L(", "`(.L_x_")
         lines.append(f"        /*{address:04x}*/    {body} ;  /* 0x0000000000000000 */")

@@ -171,7 +171,7 @@ L1:
 @pytest.mark.parametrize(
     ("text", "kind", "said"),
     [
-        ("CALL.REL.NOINC L(1)\nEXIT\nL1:\nRET.REL.NODEC R2 0x0", "call", "0x0: CALL.REL.NOINC"),
+        ("CALL.REL.NOINC L(1)\nEXIT\nL1:\nRET.REL.NODEC R2 0x0", "call", "nothing has called"),
         ("BRX R2 -0x10\nEXIT", "control-flow", "BRX"),
         ("MOV R2, R3", "control-flow", "without an EXIT"),
         (f"@P0 BRX R2 -0x10 {TABLE}\nL1:\nEXIT\nL2:\nEXIT", "control-flow", "under a guard"),

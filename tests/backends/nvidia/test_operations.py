@@ -270,6 +270,12 @@ SAMPLES = [
     ("MOV R20, 32@lo((callee + .L_x_3@srel))", "R20", ""),
     ("DEPBAR.LE SB0, 0x0, {4,3,2,1}", "", ""),
     ("CALL.REL.NOINC `(.L_x_3)", "", ""),
+    ("BRA.DIV UR6, `(.L_x_3)", "", "UR6"),
+    ("BRA.CONV ~URZ, `(.L_x_3)", "", ""),
+    ("WARPSYNC.COLLECTIVE R5, `(.L_x_3)", "", "R5"),
+    ("ENDCOLLECTIVE", "", ""),
+    ("CGAERRBAR", "", ""),
+    ("BAR.RED.POPC.DEFER_BLOCKING R4, 0x40, P0", "", "R4 P0"),
 ]
 # fmt: on
 
@@ -357,7 +363,7 @@ def test_only_an_address_of_64_bits_has_a_hidden_pair(
     "opcode",
     [
         "FROB", "HMMA.16832.F32", "HMMA.16816.F32.TF32", "IMMA.16816.S4.S4", "LDG.E.256", "LDG",
-        "LDS.96", "IMAD.WIDE.FOO", "MUFU", "MUFU.ACOS", "LDSM.16.M88.8", "LDG.E.64.U8", "BRA.DIV",
+        "LDS.96", "IMAD.WIDE.FOO", "MUFU", "MUFU.ACOS", "LDSM.16.M88.8", "LDG.E.64.U8", "BRA.FOO",
         "ATOMS.FOO", "DADD.FTZ", "I2F.F128", "SHFL", "CS2R.16", "IMAD.WIDES", "TEX",
     ],
 )  # fmt: skip

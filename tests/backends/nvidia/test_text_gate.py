@@ -18,6 +18,7 @@ from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia import flow, normalize, text_gate, webs
+from verilocc_bench.backends.nvidia.context_code import with_contexts
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
@@ -25,7 +26,6 @@ from verilocc_bench.backends.nvidia.read import (
     GatedFunction,
     disassembled_function,
     load_kernel,
-    with_jumps,
 )
 from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
@@ -273,7 +273,8 @@ def test_calls_that_never_return_are_the_jumps_that_they_are() -> None:
     cubin = base64.b64decode(load_raw_row("mini", LEFT_BY_CALL).content)
     function = disassembled_function(cubin, "<cubin>")
     (kernel,) = read_cubin(cubin).kernels
-    changed = disassembled_function(with_jumps(cubin, kernel, function), "<cubin>")
+    jumping = with_contexts(cubin, kernel, function, flow.control_flow(function))
+    changed = disassembled_function(jumping, "<cubin>")
     for old, new in zip(function.instructions, changed.instructions, strict=True):
         opcode = "BRA" if old.opcode == "CALL.REL.NOINC" else old.opcode
         assert (new.opcode, new.target, new.guard) == (opcode, old.target, old.guard)

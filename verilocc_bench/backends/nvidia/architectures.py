@@ -23,7 +23,7 @@ def operations(text: str) -> frozenset[str]:
 
 VARIABLE_LATENCY = operations(
     "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND HGMMA I2F "
-    "IGMMA LD LDC LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QGMMA QSPC R2UR RED REDG "
+    "IGMMA LD LDC LDG LDGSTS LDL LDS LDSM MATCH MOVM MUFU POPC QGMMA QSPC R2UR RED REDG "
     "REDUX S2R S2UR SHFL ST STG STL STS STSM"
 )
 """The operations of variable latency, on one architecture or another."""
@@ -38,6 +38,8 @@ class Architecture:
     here and a variable one elsewhere. `distances` is the file of its table of distances, in
     which the operations `alone` have classes of their own. With
     `prints_register_count` the count stands in the code section's header, too.
+    `jump_offset` are the fields of a jump's offset, in bytes from the next instruction: the
+    first bit in the word, the lowest bit of the offset there, and the width.
     """
 
     number: int
@@ -45,6 +47,7 @@ class Architecture:
     fixed_latency: frozenset[str]
     distances: str
     alone: frozenset[str]
+    jump_offset: tuple[tuple[int, int, int], ...]
     prints_register_count: bool
 
     @property
@@ -67,17 +70,20 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             frozenset(),
             "distances_sm_80.json",
             frozenset(),
+            ((32, 0, 50),),
             prints_register_count=True,
         ),
         Architecture(
             90,
             0x06005A04,
-            # No barrier stands at R2UR in 89 of 89 kernels, unlike on sm_80.
-            frozenset({"R2UR"}),
+            # No barrier stands at R2UR in 89 of 89 kernels, unlike on sm_80, nor at the
+            # operations in double precision in 365 of 365 places.
+            operations("DADD DFMA DMUL DSETP R2UR"),
             "distances_sm_90.json",
             # One cycle behind USHF or UIADD3 a ULDC may not overwrite what they read: an H200
             # leaves other bits. Behind UMOV it may.
             operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF"),
+            ((16, 2, 8), (34, 10, 48)),
             prints_register_count=False,
         ),
     )

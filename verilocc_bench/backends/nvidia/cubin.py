@@ -35,6 +35,7 @@ _ENTRY = 0x10  # STO_CUDA_ENTRY, in st_other
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SECTION_INFO_OFFSET = 44
 _INSTRUCTION_BYTES = 16
+_CODE_ALIGNMENT = 128
 
 _REGISTER_COUNT = 0x2F  # EIATTR_REGCOUNT: the symbol's number and the count, 32 bits each
 _SIZED_FORMAT = 4
@@ -117,6 +118,30 @@ def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
     flags = int.from_bytes(data[48:52], "little")
     number = flags >> 8 & 0xFF if data[_ABI_BYTE] >= _NEW_ABI else flags & 0xFF
     return Cubin(f"sm_{number}", kernels)
+
+
+def with_other_code(data: bytes, kernel: CubinKernel, code: bytes) -> bytes:
+    """The cubin with other code in the kernel's section, behind the file if its size differs.
+
+    Then the section has one function, the kernel: nvdisasm lets no branch leave a function.
+    """
+    start, size = kernel.code_offset, kernel.code_size
+    if len(code) == size:
+        return data[:start] + code + data[start + size :]
+    sections = read_elf(data, "cubin").sections
+    section = next(each for each in sections if each.name == f".text.{kernel.name}")
+    symbols = next(each for each in sections if each.name == ".symtab")
+    changed = bytearray(data + bytes(-len(data) % _CODE_ALIGNMENT))
+    place = struct.pack("<QQ", len(changed), len(code))
+    changed[section.header_offset + 24 : section.header_offset + 40] = place
+    for number in range(len(symbols.data) // _SYMBOL.size):
+        at = symbols.offset + number * _SYMBOL.size
+        _, kind, _, home, _, _ = _SYMBOL.unpack_from(data, at)
+        if number == kernel.symbol_index:
+            changed[at + 16 : at + 24] = struct.pack("<Q", len(code))
+        elif home == section.index and kind & 0xF == _FUNCTION:
+            changed[at + 4] = kind & 0xF0
+    return bytes(changed) + code
 
 
 def _check_header(data: bytes, source: str | Path | None) -> None:

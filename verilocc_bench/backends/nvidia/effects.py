@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -17,6 +17,8 @@ from verilocc_bench.backends.nvidia.operands import SassOperand, parse_operand
 from verilocc_bench.backends.nvidia.operations import OPERATION_FORMS, OperationForm
 from verilocc_bench.backends.nvidia.records import RegisterReference
 from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.ir import FixedUnits
+from verilocc_bench.targets.nvidia_calls import DESTROYED, READ, RETURNED
 
 _SLOT = re.compile(
     r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>\d+)(?:@(?P<alignment>\d+))?"
@@ -39,12 +41,13 @@ class DecodedEffects:
     """The definitions and uses of one instruction, by its text.
 
     `hidden_bit` is the bit of the encoding where the uniform pair that addresses
-    memory stands, or None.
+    memory stands, or None. `destroys` is as in SassInstruction.
     """
 
     definitions: tuple[RegisterReference, ...]
     uses: tuple[RegisterReference, ...]
     hidden_bit: int | None
+    destroys: tuple[RegisterReference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +165,14 @@ def effects_of(opcode: str, operands: tuple[str, ...]) -> DecodedEffects:
             if operand.index % reference.step:
                 raise _uncovered(opcode, operands)
             (definitions if slot.name in _DEFINED else uses).append(reference)
+    if opcode.startswith("CALL.") and uses:  # the callee is not known: the ABI says the rest
+        return DecodedEffects(_fixed(RETURNED), (*uses, *_fixed(READ)), None, _fixed(DESTROYED))
     hidden = any(text.startswith("[") and ".64" in text for text in operands)
     return DecodedEffects(tuple(definitions), tuple(uses), plan.hidden_bit if hidden else None)
+
+
+def _fixed(listed: Iterable[FixedUnits]) -> tuple[RegisterReference, ...]:
+    return tuple(RegisterReference(u.file, u.first, u.count, -1, fixed=True) for u in listed)
 
 
 def _uncovered(opcode: str, operands: tuple[str, ...]) -> RejectedKernel:

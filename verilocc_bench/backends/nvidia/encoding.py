@@ -172,7 +172,9 @@ def _elements(instruction: SassInstruction) -> tuple[_Element, ...]:
     kinds = "".join(operand.kind for operand in operands)
     word = instruction.encoding
     found: set[tuple[_Element, ...]] = set()
-    for elements, absent in _alignments(instruction.opcode, word & _OPCODE_BITS, kinds):
+    for elements, absent in _alignments(
+        instruction.opcode, instruction.architecture, word & _OPCODE_BITS, kinds
+    ):
         if all(word >> bit & 7 == 7 for bit in absent) and all(
             _agrees(element, operand, word)
             for element, operand in zip(elements, operands, strict=True)
@@ -199,8 +201,8 @@ def _agrees(element: _Element, operand: SassOperand, word: int) -> bool:
 
 
 @lru_cache(maxsize=1 << 14)
-def _alignments(opcode: str, code: int, kinds: str) -> tuple[_Alignment, ...]:
-    modifiers = set(opcode.split(".")[1:])
+def _alignments(opcode: str, architecture: str, code: int, kinds: str) -> tuple[_Alignment, ...]:
+    modifiers = {*opcode.split(".")[1:], architecture}
     lines = _lines().get((opcode_stem(opcode), code), ())
     special = [elements for modifier, elements in lines if modifier in modifiers]
     plain = [elements for modifier, elements in lines if not modifier]

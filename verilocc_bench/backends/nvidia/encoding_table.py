@@ -1,7 +1,7 @@
 """The places of printed registers in the 128-bit words of sm_80 and sm_90.
 
-Each form has one line: the opcode without modifiers (with `*` and a modifier, if
-that modifier moves fields), the low 12 bits of the words in hexadecimal, and after
+Each form has one line: the opcode without modifiers (with `*` and a modifier or an
+architecture, if that moves fields), the low 12 bits of the words in hexadecimal, and after
 the colon the first bit of the field of each printed operand:
 
     16            a register (8 bits, uniform ones 6) or a predicate (3 bits)
@@ -236,12 +236,10 @@ VABSDIFF4 215 c15: 16 24 32 64
 VABSDIFF4 415 615: 16 24 64 -
 VABSDIFF4 815 a15: 16 24 - 64
 VABSDIFF4 e15: 16 24 64 32
-"""
-
-_VECTOR_INTEGER = """
 VIADD 236 c36: 16 24 32
 VIADD 836: 16 24 -
 VIADDMNMX 246 c46: 16 24 32 64 87
+VIADDMNMX 446: 16 24 64 - 87
 VIADDMNMX 846: 16 24 - 64 87
 VIADDMNMX e46: 16 24 64 32 87
 VIMNMX 248 c48: 16 24 32 87
@@ -310,7 +308,9 @@ B2R 31c: 16 81?
 BAR 31d: 32 32
 BAR 31d: 32 32 87
 BAR 51d: 32
+BAR 51d: 32 -
 BAR 51d: 32 87
+BAR 51d: 32 - 87
 BAR 91d: - 32
 BAR 91d: - 32 87
 BAR b1d: -
@@ -323,19 +323,25 @@ BMOV 956 b56: - -
 BPT 95c: -
 BRA 947: -
 BRA 947: 87 -
+BRA*CONV 947: 24 -
+BRA*DIV 947: 24 -
 BREAK 942: -
 BRX 949: 24
 BSSY 945: - -
 BSYNC 941: -
+CALL 343 344: 24
 CALL 944: -
+CGAERRBAR 5ab:
 CS2R 805: 16 -
 DEPBAR 91a: - -
 DEPBAR 91a: - - -
 ERRBAR 9ab:
+ENDCOLLECTIVE 91b:
 EXIT 94d:
 KILL 95b:
 LDGDEPBAR 9af:
 LEPC 34e: 16
+LEPC 94e: 16 -
 MATCH 3a1: 81? 16 24
 MEMBAR 992:
 NANOSLEEP 35d: 32
@@ -355,6 +361,8 @@ SHFL f89: 81 16 24 - -
 VOTE 806: 81 87
 VOTE 806: 16 81 87
 WARPSYNC 348 d48: 32
+WARPSYNC*COLLECTIVE 348: 24 -
+WARPSYNC*sm_90 348: 24
 WARPSYNC 948 b48: -
 WARPSYNC 948:
 YIELD 946:
@@ -367,7 +375,6 @@ ENCODINGS = (
     + _FLOATING_POINT
     + _CONVERSION
     + _INTEGER
-    + _VECTOR_INTEGER
     + _UNIFORM
     + _PREDICATE_AND_SYSTEM
 )

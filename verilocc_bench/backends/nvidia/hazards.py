@@ -303,7 +303,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
         waits |= _warp_group_wait(instruction)
     guard = guard_reference(instruction)
     reads = _units(instruction.uses if guard is None else (*instruction.uses, guard))
-    writes = _units(instruction.definitions)
+    writes = _units((*instruction.definitions, *instruction.destroys))
     if instruction.never:
         reads = writes = 0
     product = stem in _WARP_GROUP_PRODUCTS and not instruction.never

@@ -126,7 +126,7 @@ def timed_accesses(instruction: SassInstruction, architecture: str = "sm_80") ->
             offset,
             reference.first + offset,
         )
-        for number, reference in enumerate(instruction.definitions)
+        for number, reference in instruction.numbered_writes()
         for offset in range(reference.count)
     )
     return TimedAccesses(tuple(reads), () if variable else overwrites, overwrites)

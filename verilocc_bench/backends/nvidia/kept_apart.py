@@ -124,16 +124,16 @@ def machine_live_ranges(
             apart.add((second, first))
         else:
             defined.setdefault(pair.later, {}).setdefault(first, set()).add(second)
-    point_of = _points(function, liveness)
+    points_of = _points(function, liveness)
     in_use: dict[int, int] = {}
     for later, by_lane in defined.items():
-        point = point_of[later]
+        points = points_of[later]
         there = _lanes_defined(later, function.instructions[later], lane_of)
         for lane, others in by_lane.items():
             file = there[next(iter(others))]
             same_file = {other for other, its_file in there.items() if its_file == file}
             if same_file - {lane} == others:
-                in_use[lane] = in_use.get(lane, 0) | 1 << point
+                in_use[lane] = in_use.get(lane, 0) | points
             else:
                 apart |= {(lane, other) for other in others}
     return MachineLiveRanges(
@@ -188,17 +188,17 @@ def _pairs(
 def _plain_accesses(
     instruction: SassInstruction,
 ) -> tuple[list[RegisterAccess], list[RegisterAccess]]:
-    """The definitions and the uses, the guard among them; none if it never executes."""
+    """What it writes and what it uses, the guard among that; none if it never executes."""
     if instruction.never:
         return [], []
     count = len(instruction.definitions)
     definitions, uses = (
         [
             RegisterAccess("", reference.file, number, offset, reference.first + offset)
-            for number, reference in enumerate(references, start)
+            for number, reference in references
             for offset in range(reference.count)
         ]
-        for references, start in ((instruction.definitions, 0), (instruction.uses, count))
+        for references in (instruction.numbered_writes(), enumerate(instruction.uses, count))
     )
     guard = guard_reference(instruction)
     if guard is not None:
@@ -281,9 +281,10 @@ def _lanes_defined(index: int, instruction: SassInstruction, lane_of: _LaneOf) -
 
 
 def _points(function: SassFunction, liveness: Liveness) -> dict[int, int]:
-    """The point after each instruction that the problem has."""
+    """The points after each instruction that the problem has, as a mask; one for each copy."""
     found: dict[int, int] = {}
     for block, after in zip(control_flow(function), liveness.after, strict=True):
         kept = [i for i in block.instructions if has_effect(function.instructions[i])]
-        found |= zip(kept, after, strict=True)
+        for index, point in zip(kept, after, strict=True):
+            found[index] = found.get(index, 0) | 1 << point
     return found

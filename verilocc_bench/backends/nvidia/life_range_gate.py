@@ -98,7 +98,8 @@ def check_marks(function: SassFunction, ranges: LifeRanges) -> LifeRangeMismatch
     """The first difference from NVIDIA's life ranges, or None if all rows agree.
 
     In every file, the definitions and uses of each instruction, with its guard
-    among the uses, must equal the marks of its row, but for `_EXCEPTIONS`. An
+    among the uses, must equal the marks of its row, but for `_EXCEPTIONS` and calls by the
+    ABI. An
     instruction that never executes has the marks that it would have under another
     guard. Trailing NOPs have no row.
     """
@@ -124,6 +125,8 @@ def _misplaced(instruction: SassInstruction, ours: str, theirs: str) -> LifeRang
 
 
 def _compare(instruction: SassInstruction, row: LifeRangeRow) -> LifeRangeMismatch | None:
+    if instruction.destroys:
+        return _compare_call(instruction, row)
     defined = file_masks(instruction.definitions)
     used = file_masks(instruction.uses)
     guard = instruction.guard
@@ -143,6 +146,28 @@ def _compare(instruction: SassInstruction, row: LifeRangeRow) -> LifeRangeMismat
             _described(file, defined[at], uses),
             _described(file, marks.defined, marks.used),
         )
+    return None
+
+
+def _compare_call(instruction: SassInstruction, row: LifeRangeRow) -> LifeRangeMismatch | None:
+    """Compares a call by the ABI: what it destroys, and the pair with the callee's address.
+
+    nvdisasm does not mark arguments. What lives through the call must be kept.
+    """
+    written = file_masks((*instruction.definitions, *instruction.destroys))
+    used = file_masks(each for each in instruction.uses if not each.fixed)
+    for at, file in enumerate(FILES):
+        marks = row.marks[at]
+        kept = marks.live & ~marks.defined & ~marks.used
+        if kept & written[at] or marks.defined & ~written[at] or used[at] & ~marks.used:
+            return LifeRangeMismatch(
+                instruction.address,
+                instruction.line,
+                instruction.opcode,
+                file,
+                _described(file, written[at], used[at]),
+                f"{_described(file, marks.defined, marks.used)}, keep {_registers(file, kept)}",
+            )
     return None
 
 

@@ -4,7 +4,8 @@ It drops everything that allocation cannot depend on: immediates, constant banks
 addresses, the constants RZ, URZ, PT and UPT, convergence barriers, NOPs,
 instructions under @!PT, and code that the entry does not reach. R1, the stack
 pointer, is fixed. Virtual registers are numbered by their first place in the text,
-so the compiler's registers leave no trace in it.
+so the compiler's registers leave no trace in it. The copies of a subroutine (flow) have
+the same instructions, with the same virtual registers.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from verilocc_bench.ir import (
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.nvidia import RESERVED
 from verilocc_bench.targets.nvidia_budget import nameable_registers
+from verilocc_bench.targets.nvidia_calls import destroyed_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,8 @@ class _SassNormalizer:
             Operand(self._location((index, number), reference))
             for number, reference in enumerate(instruction.uses, count)
         )
-        return Instruction(instruction.opcode, definitions, (*conditions, *uses), guard)
+        destroys = destroyed_units(self.budgets["R"]) if instruction.destroys else ()
+        return Instruction(instruction.opcode, definitions, (*conditions, *uses), guard, destroys)
 
     def _location(
         self, key: ReferenceKey, reference: RegisterReference

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.architectures import architecture_named
+from verilocc_bench.backends.nvidia.context_code import copies_of, with_contexts
 from verilocc_bench.backends.nvidia.cubin import Cubin, CubinKernel, read_cubin
-from verilocc_bench.backends.nvidia.flow import opcode_stem
+from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, parse_life_ranges
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
@@ -31,13 +32,14 @@ _OLD_ABI_VERSION = 7
 _ABI_VERSION_BYTE = 8
 _NEW_IDENTIFICATION = bytes((65, 8))
 _SECTION = re.compile(r"^//-+ \.text\.(\S+) +-+$", re.MULTILINE)
-_CALL, _BRANCH = "CALL.REL.NOINC", 0x947
-_OPCODE_BITS, _NO_INCREMENT = 0xFFF, 1 << 86
 
 
 @dataclass(frozen=True, slots=True)
 class GatedFunction:
-    """A kernel past the first step of the gate, and NVIDIA's life ranges of it."""
+    """A kernel past the first step of the gate, and NVIDIA's life ranges of it.
+
+    Of a kernel with subroutines the life ranges are those of `context_code`.
+    """
 
     function: SassFunction
     ranges: LifeRanges
@@ -100,8 +102,8 @@ def load_kernel(
     kernel = cubin.kernel(name, source)
     data, selection = _with_new_header(data), _selection(cubin, [kernel])
     function = _parse_code(disassemble(data, source, selection), kernel, source)
-    ranges = life_ranges(with_jumps(data, kernel, function), source, selection)
-    return kernel, _gated(function, ranges, source)
+    text = life_ranges(_with_jumps(data, kernel, function), source, selection)
+    return kernel, _Gate(data, source, cubin).gated(kernel, function, text)
 
 
 def load_kernels(
@@ -126,7 +128,7 @@ def _load_group(
         jumping = data
         for kernel, function in zip(kernels, functions, strict=True):
             if not isinstance(function, str):
-                jumping = with_jumps(jumping, kernel, function)
+                jumping = _with_jumps(jumping, kernel, function)
         ranges = _sections(life_ranges(jumping, source, selection))
     except MissingExtraError:
         raise
@@ -138,44 +140,55 @@ def _load_group(
         for half in (kernels[:middle], kernels[middle:]):
             yield from _load_group(data, source, cubin, half)
         return
+    gate = _Gate(data, source, cubin)
     for kernel, function in zip(kernels, functions, strict=True):
         if isinstance(function, str):
             yield kernel, function
             continue
         try:
-            yield kernel, _gated(function, ranges.get(kernel.name, ""), source)
+            yield kernel, gate.gated(kernel, function, ranges.get(kernel.name, ""))
         except RejectedKernel as rejection:
             yield kernel, rejection.reason
         except InputError as error:
             yield kernel, error.message
 
 
-def _gated(function: SassFunction, text: str, source: str | Path) -> GatedFunction:
-    """The gate's first step, with the output of nvdisasm with life ranges."""
-    ranges = parse_life_ranges(text, f"{source}, its life ranges").get(function.name)
-    if ranges is None:
-        raise RejectedKernel("life-ranges", f"nvdisasm shows no life ranges of {function.name!r}")
-    disagreement = check_marks(function, ranges)
-    if disagreement is not None:
-        raise RejectedKernel("life-ranges", f"{function.name}: {disagreement}")
-    return GatedFunction(function, ranges)
+def _with_jumps(data: bytes, kernel: CubinKernel, function: SassFunction) -> bytes:
+    """The cubin with each CALL that is a jump made a BRA, unless the kernel has subroutines."""
+    try:
+        blocks = control_flow(function)
+    except RejectedKernel:
+        return data  # the gate will say so
+    return data if len(copies_of(blocks)) > 1 else with_contexts(data, kernel, function, blocks)
 
 
-def with_jumps(data: bytes, kernel: CubinKernel, function: SassFunction) -> bytes:
-    """The cubin with each CALL that never returns made the BRA that it is.
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """The gate's first step, for the kernels of a cubin."""
 
-    nvdisasm assumes that a callee returns, and so shows other life ranges. The offset
-    stands in the same bits under both opcodes.
-    """
-    if any(opcode_stem(each.opcode) == "RET" for each in function.instructions):
-        return data
-    changed = bytearray(data)
-    for instruction in function.instructions:
-        if instruction.opcode == _CALL:
-            word = instruction.encoding & ~_OPCODE_BITS & ~_NO_INCREMENT | _BRANCH
-            at = kernel.code_offset + instruction.address
-            changed[at : at + 16] = word.to_bytes(16, "little")
-    return bytes(changed)
+    data: bytes
+    source: str | Path
+    cubin: Cubin
+
+    def gated(self, kernel: CubinKernel, function: SassFunction, text: str) -> GatedFunction:
+        """`text` is the output of nvdisasm with life ranges."""
+        ranges = self._ranges(function, text)
+        disagreement = check_marks(function, ranges)
+        if disagreement is not None:
+            raise RejectedKernel("life-ranges", f"{function.name}: {disagreement}")
+        blocks = control_flow(function)
+        if len(copies_of(blocks)) > 1:
+            data = with_contexts(self.data, kernel, function, blocks)
+            selection = _selection(self.cubin, [kernel])
+            ranges = self._ranges(function, life_ranges(data, self.source, selection))
+        return GatedFunction(function, ranges)
+
+    def _ranges(self, function: SassFunction, text: str) -> LifeRanges:
+        ranges = parse_life_ranges(text, f"{self.source}, its life ranges").get(function.name)
+        if ranges is None:
+            reason = f"nvdisasm shows no life ranges of {function.name!r}"
+            raise RejectedKernel("life-ranges", reason)
+        return ranges
 
 
 def _read_cubin(data: bytes, source: str | Path) -> Cubin:

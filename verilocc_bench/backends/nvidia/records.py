@@ -6,8 +6,12 @@ the Volta to Hopper generations (R, UR, P, UP).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+BRANCHES = frozenset({"BRA", "BRA.CONV", "BRA.DIV", "WARPSYNC.COLLECTIVE"})
+"""What goes to its label or falls through. The label of WARPSYNC.COLLECTIVE stands behind
+the code that the warp runs together; whoever runs it falls through to there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ class SassInstruction:
     of the print, hidden ones last, without the guard. `encoding` is the 128-bit word.
     `target` is the label that a branch, a call or a BSSY names. `table` are the labels
     that a jump through a table (BRX) can lead to, as ptxas lists them. With
-    `variable_latency` only a barrier shows when it has read and written.
+    `variable_latency` only a barrier shows when it has read and written. `destroys` are
+    the registers, beside the definitions, that a callee by the ABI may write.
+    `architecture` decides where the fields of `encoding` lie.
     """
 
     address: int
@@ -69,16 +75,31 @@ class SassInstruction:
     target: str | None
     table: tuple[str, ...] = ()
     variable_latency: bool = False
+    destroys: tuple[RegisterReference, ...] = ()
+    architecture: str = "sm_80"
+
+    def numbered_writes(self) -> Iterator[tuple[int, RegisterReference]]:
+        """The definitions by their numbers, then what it destroys by numbers of no reference."""
+        yield from enumerate(self.definitions)
+        yield from enumerate(self.destroys, len(self.definitions) + len(self.uses))
 
     @property
     def is_conditional_branch(self) -> bool:
         """True for a branch on an operand (`@P0 BRA P1, label`): the guard does not decide."""
-        return self.opcode == "BRA" and len(self.operands) == 2 and not self.never
+        return self.opcode in BRANCHES and len(self.operands) == 2 and not self.never
+
+    @property
+    def is_call_by_the_abi(self) -> bool:
+        """True for a call of a callee that is not known: a register pair has its address."""
+        return bool(self.destroys) and not self.never
 
 
 @dataclass(frozen=True, slots=True)
 class SassBlock:
     """The indices of a block's instructions, and its successors as in the IR.
+
+    A subroutine has a copy of its blocks for each chain of calls that leads to it. `calls`
+    are the indices of these calls, the outermost first.
 
     If the last instruction is a guarded branch or exit, it leads to the first
     successor. Where the guard does not decide (`is_conditional_branch`), and after a
@@ -87,6 +108,7 @@ class SassBlock:
 
     instructions: tuple[int, ...]
     successors: tuple[int, ...]
+    calls: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

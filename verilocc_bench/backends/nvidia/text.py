@@ -111,7 +111,7 @@ class _SassParser:
 
     def instruction(self, line: int, address: int, text: str, encoding: int) -> None:
         section = self.section
-        if section is None:
+        if section is None or self.architecture is None:
             raise self.error("expected a section .text.NAME before an instruction", line)
         expected = len(section.instructions) * _INSTRUCTION_BYTES
         if address != expected:
@@ -139,6 +139,8 @@ class _SassParser:
                 body.target,
                 body.table,
                 body.variable_latency,
+                effects.destroys,
+                self.architecture.name,
             )
         )
 

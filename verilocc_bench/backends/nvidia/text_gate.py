@@ -26,16 +26,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from verilocc_bench.analysis.effects import iterate_bits
-from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
-from verilocc_bench.backends.nvidia.life_ranges import FILES, LifeRangeRow, LifeRanges
+from verilocc_bench.backends.nvidia.context_code import copied_size, copies_of
+from verilocc_bench.backends.nvidia.flow import control_flow, has_effect, returns
+from verilocc_bench.backends.nvidia.life_ranges import LifeRanges
 from verilocc_bench.backends.nvidia.records import (
     RegisterReference,
     SassBlock,
     SassFunction,
     SassInstruction,
 )
-from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.backends.nvidia.text_gate_liveness import (
+    ALWAYS_FIXED,
+    LivenessCheck,
+    place_of,
+    rejected,
+)
 from verilocc_bench.ir import (
     Assignment,
     FixedUnits,
@@ -48,12 +53,8 @@ from verilocc_bench.ir import (
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.nvidia import COMPILER_REGISTERS, RESERVED
 
-_FIRST_UNIT = {"R": 0, "P": 256, "UR": 264, "UP": 328}
-"""Where the units of each of `FILES` begin in a mask of units."""
-
 _GUARD_BITS, _GUARD_NEGATION = 12, 15
 _NO_GUARD = 7
-_ALWAYS_FIXED = ("R", 1)
 
 
 def check_text(
@@ -75,22 +76,16 @@ def check_text(
         if register_class.files not in ((), (label[number].file,)):
             files = " and ".join(register_class.files)
             reason = f"%{number} may lie in {files}, the code has it in {label[number].file}"
-            raise _rejected(function, "", reason)
+            raise rejected(function, "", reason)
     blocks = control_flow(function)
     indices = [
         [i for i in block.instructions if has_effect(function.instructions[i])] for block in blocks
     ]
     _InstructionCheck(subject, label, function).check(blocks, indices)
-    _LivenessCheck(subject, label, function, ranges).check(indices)
+    copies, size = copies_of(blocks), copied_size(function)
+    firsts = [copies[block.calls] * size for block in blocks]
+    LivenessCheck(subject, label, function, ranges).check(indices, firsts)
     return subject
-
-
-def _rejected(function: SassFunction, place: str, reason: str) -> RejectedKernel:
-    return RejectedKernel("text-contradicts-code", f"{function.name}{place}: {reason}")
-
-
-def _place(instruction: SassInstruction) -> str:
-    return f", {instruction.opcode} at 0x{instruction.address:04x} (line {instruction.line})"
 
 
 def _check_header(subject: Function, function: SassFunction, register_limit: int) -> None:
@@ -98,10 +93,10 @@ def _check_header(subject: Function, function: SassFunction, register_limit: int
     for units in RESERVED:
         for index in range(units.first, units.first + units.count):
             if (units.file, index) not in reserved:
-                raise _rejected(function, "", f"the text does not reserve {units.file}{index}")
+                raise rejected(function, "", f"the text does not reserve {units.file}{index}")
     target = get_target(function.architecture)
     if subject.target != target.name:
-        raise _rejected(function, "", f"the text is for {subject.target}")
+        raise rejected(function, "", f"the text is for {subject.target}")
     for file in target.files:
         room = file.count
         if file.name == "R":
@@ -109,9 +104,9 @@ def _check_header(subject: Function, function: SassFunction, register_limit: int
         found = subject.file(file.name).count
         if found != room:
             reason = f"the text allows {found} registers of {file.name}, not {room}"
-            raise _rejected(function, "", reason)
+            raise rejected(function, "", reason)
     if subject.live_ins:
-        raise _rejected(function, "", "the text has registers that are live into the entry")
+        raise rejected(function, "", "the text has registers that are live into the entry")
 
 
 class _InstructionCheck:
@@ -122,21 +117,21 @@ class _InstructionCheck:
 
     def check(self, blocks: Sequence[SassBlock], indices: Sequence[Sequence[int]]) -> None:
         if len(self.subject.blocks) != len(blocks):
-            raise _rejected(
+            raise rejected(
                 self.function, "", f"{len(self.subject.blocks)} blocks, the code has {len(blocks)}"
             )
         for number, (block, own) in enumerate(zip(self.subject.blocks, blocks, strict=True)):
             for instruction, index in zip_longest(block.instructions, indices[number]):
                 if instruction is None or index is None:
                     extra = "lacks an instruction" if instruction is None else "has one too many"
-                    raise _rejected(self.function, f", bb{number}", f"the text {extra}")
+                    raise rejected(self.function, f", bb{number}", f"the text {extra}")
                 self._check(instruction, self.function.instructions[index])
             if block.successors != own.successors or not self._branches_rightly(own, blocks):
                 place = ""
                 if own.instructions:
-                    place = _place(self.function.instructions[own.instructions[-1]])
+                    place = place_of(self.function.instructions[own.instructions[-1]])
                 led = ", ".join(f"bb{each}" for each in block.successors) or "nowhere"
-                raise _rejected(
+                raise rejected(
                     self.function, place, f"the text leads from bb{number} to {led}, the code not"
                 )
 
@@ -147,12 +142,20 @@ class _InstructionCheck:
         last = self.function.instructions[block.instructions[-1]]
         if last.target is None or last.guard is None:
             return True
+        if returns(last):  # its label is the base of the return address
+            return blocks[block.successors[1]].instructions[:1] == (block.instructions[-1] + 1,)
         starts = [blocks[each].instructions[:1] for each in block.successors]
         return starts == [(self.function.labels[last.target],), (block.instructions[-1] + 1,)]
 
     def _check(self, instruction: Instruction, code: SassInstruction) -> None:
-        if instruction.opcode != code.opcode or instruction.destroys:
-            raise _rejected(self.function, _place(code), f"the text has {instruction.opcode}")
+        room = {file.name: file.count for file in self.subject.files}
+        destroyed, owed = (
+            {(u.file, u.first + n) for u in units for n in range(u.count)}
+            for units in (instruction.destroys, code.destroys)
+        )
+        owed = {(file, index) for file, index in owed if index < room[file]}
+        if instruction.opcode != code.opcode or destroyed != owed:
+            raise rejected(self.function, place_of(code), f"the text has {instruction.opcode}")
         uses = list(code.uses)
         guard = code.encoding >> _GUARD_BITS & 7
         file = code.guard.file if code.guard is not None else "P"
@@ -164,9 +167,9 @@ class _InstructionCheck:
             negated = code.encoding >> _GUARD_NEGATION & 1
             expected = f"@{'!' if negated else ''}{file}{guard}"
         if self._guard(instruction) != expected:
-            raise _rejected(
+            raise rejected(
                 self.function,
-                _place(code),
+                place_of(code),
                 f"the text has {self._guard(instruction)}, the code {expected}",
             )
         pairs = (
@@ -176,9 +179,9 @@ class _InstructionCheck:
         for what, operands, references in pairs:
             for operand, reference in zip_longest(operands, references):
                 if operand is None or reference is None:
-                    raise _rejected(
+                    raise rejected(
                         self.function,
-                        _place(code),
+                        place_of(code),
                         f"the text has {len(operands)} {what}, the code {len(references)}",
                     )
                 self._check_operand(operand, reference, code)
@@ -196,17 +199,17 @@ class _InstructionCheck:
         marked = operand.undef or operand.early_clobber or operand.implicit
         if not same or location.count != count or marked or operand.tied_to is not None:
             reason = f"the text has {self._named(location)}, the code {_name(file, first, count)}"
-            raise _rejected(self.function, _place(code), reason)
+            raise rejected(self.function, place_of(code), reason)
         if isinstance(location, FixedUnits):
             return
-        if reference.fixed or (file, first) == _ALWAYS_FIXED:
-            raise _rejected(
-                self.function, _place(code), f"the text does not fix {_name(file, first, count)}"
+        if reference.fixed or (file, first) == ALWAYS_FIXED:
+            raise rejected(
+                self.function, place_of(code), f"the text does not fix {_name(file, first, count)}"
             )
         if not self._aligned(location, reference.step):
             name = self.subject.virtual_registers[location.register].name
             reason = f"the class {name} does not align {_name(file, first, count)}"
-            raise _rejected(self.function, _place(code), reason)
+            raise rejected(self.function, place_of(code), reason)
 
     def _aligned(self, location: VirtualLanes, step: int) -> bool:
         """True if each legal base puts the first register at a multiple of `step`."""
@@ -228,171 +231,6 @@ class _InstructionCheck:
             return _name(location.file, location.first, location.count)
         base = self.label[location.register]
         return _name(base.file, base.index + location.first, location.count)
-
-
-class _LivenessCheck:
-    """Compares liveness of the text's lanes, put back by the label, row by row.
-
-    A lane is a bit of a mask; the lanes of virtual registers follow each other. A unit
-    is a bit, too (`_FIRST_UNIT`).
-    """
-
-    def __init__(
-        self, subject: Function, label: Assignment, function: SassFunction, ranges: LifeRanges
-    ) -> None:
-        self.function, self.rows = function, ranges.rows
-        self.offsets: list[int] = []
-        self.unit_of: list[int] = []
-        for number, register_class in enumerate(subject.virtual_registers):
-            self.offsets.append(len(self.unit_of))
-            first = _FIRST_UNIT[label[number].file] + label[number].index
-            self.unit_of += range(first, first + register_class.width)
-        self.lanes_at: dict[int, int] = dict.fromkeys(self.unit_of, 0)
-        for lane, unit in enumerate(self.unit_of):
-            self.lanes_at[unit] |= 1 << lane
-        self.fixed = 1 << _FIRST_UNIT[_ALWAYS_FIXED[0]] + _ALWAYS_FIXED[1]
-        self.successors = [block.successors for block in subject.blocks]
-        self.effects = [[self._effects(i) for i in block.instructions] for block in subject.blocks]
-
-    def _effects(self, instruction: Instruction) -> tuple[int, int, bool]:
-        """The lanes that an instruction defines and uses; True if it has a guard."""
-        defined = used = 0
-        for operand in instruction.definitions:
-            defined |= self._lanes(operand.location)
-        for operand in instruction.uses:
-            used |= self._lanes(operand.location)
-        if instruction.guard is not None:
-            used |= self._lanes(instruction.guard.location)
-        return defined, used, instruction.guard is not None
-
-    def _lanes(self, location: VirtualLanes | FixedUnits) -> int:
-        if isinstance(location, VirtualLanes):
-            first = self.offsets[location.register] + location.first
-            return ((1 << location.count) - 1) << first
-        first = _FIRST_UNIT[location.file] + location.first
-        self.fixed |= ((1 << location.count) - 1) << first
-        return 0
-
-    def check(self, indices: Sequence[Sequence[int]]) -> None:
-        """`indices[b]` are the instructions of the code that block b of the text has."""
-        self._check_undefined()
-        possible = self._live_out([[(0 if g else d, u) for d, u, g in e] for e in self.effects])
-        sure = self._live_out([[(self._ended(d), u) for d, u, _ in each] for each in self.effects])
-        for number, effects in enumerate(self.effects):
-            self._check_block(effects, possible[number], sure[number], indices[number])
-
-    def _ended(self, defined: int) -> int:
-        """The lanes whose registers hold another value, as NVIDIA shows it, above `defined`."""
-        ended = 0
-        for lane in iterate_bits(defined):
-            ended |= self.lanes_at[self.unit_of[lane]]
-        return ended
-
-    def _check_undefined(self) -> None:
-        """A value that the text never defines is in use from the entry on."""
-        read = written = 0
-        for each in self.effects:
-            for defined, used, _ in each:
-                read |= used
-                written |= defined
-        shown = _shown(self.rows[0])
-        for lane in iterate_bits(read & ~written):
-            if not shown >> self.unit_of[lane] & 1:
-                raise self._disagreement(0, 1 << self.unit_of[lane], "free", "in use")
-
-    def _live_out(self, effects: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
-        """The lanes live at the end of each block; effects are (ended, used)."""
-        gained: list[int] = []
-        lost: list[int] = []
-        for each in effects:
-            live = killed = 0
-            for ended, used in reversed(each):
-                live = live & ~ended | used
-                killed |= ended
-            gained.append(live)
-            lost.append(killed)
-        live_in = [0] * len(gained)
-        live_out = [0] * len(gained)
-        changed = True
-        while changed:
-            changed = False
-            for number in range(len(gained) - 1, -1, -1):
-                after = 0
-                for successor in self.successors[number]:
-                    after |= live_in[successor]
-                before = after & ~lost[number] | gained[number]
-                live_out[number] = after
-                changed |= before != live_in[number]
-                live_in[number] = before
-        return live_out
-
-    def _check_block(
-        self,
-        effects: Sequence[tuple[int, int, bool]],
-        possible: int,
-        sure: int,
-        indices: Sequence[int],
-    ) -> None:
-        compared = ~self.fixed
-        at_most, at_least = _Units(self), _Units(self)
-        for index, (defined, used, guarded) in zip(
-            reversed(indices), reversed(effects), strict=True
-        ):
-            named = defined | used
-            shown = _shown(self.rows[index])
-            possible |= named
-            if found := shown & ~at_most.of(possible) & compared:
-                raise self._disagreement(index, found, "in use", "free")
-            sure |= named
-            if found := at_least.of(sure) & ~shown & compared:
-                raise self._disagreement(index, found, "free", "in use")
-            possible &= ~(0 if guarded else defined & ~used)
-            sure &= ~(self._ended(defined) & ~used)
-
-    def _disagreement(self, index: int, units: int, theirs: str, ours: str) -> RejectedKernel:
-        names = ", ".join(_unit_names(units))
-        return _rejected(
-            self.function,
-            _place(self.function.instructions[index]),
-            f"{names}: {theirs} by NVIDIA's life ranges, {ours} by the text",
-        )
-
-
-class _Units:
-    """The units of lanes, for sets of lanes that follow each other and differ little."""
-
-    def __init__(self, lanes: _LivenessCheck) -> None:
-        self.unit_of, self.lanes_at = lanes.unit_of, lanes.lanes_at
-        self.held = self.units = 0
-
-    def of(self, lanes: int) -> int:
-        for lane in iterate_bits(self.held & ~lanes):
-            unit = self.unit_of[lane]
-            if not lanes & self.lanes_at[unit]:
-                self.units &= ~(1 << unit)
-        for lane in iterate_bits(lanes & ~self.held):
-            self.units |= 1 << self.unit_of[lane]
-        self.held = lanes
-        return self.units
-
-
-def _shown(row: LifeRangeRow) -> int:
-    """The units in use in a row of the life ranges."""
-    general, predicates, uniform, uniform_predicates = row.marks
-    return (
-        general.live
-        | predicates.live << _FIRST_UNIT["P"]
-        | uniform.live << _FIRST_UNIT["UR"]
-        | uniform_predicates.live << _FIRST_UNIT["UP"]
-    )
-
-
-def _unit_names(units: int) -> list[str]:
-    names = []
-    for unit in iterate_bits(units):
-        file = max((f for f in FILES if _FIRST_UNIT[f] <= unit), key=_FIRST_UNIT.__getitem__)
-        names.append(f"{file}{unit - _FIRST_UNIT[file]}")
-    return names
 
 
 def _name(file: str, first: int, count: int) -> str:

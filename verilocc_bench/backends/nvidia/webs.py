@@ -14,8 +14,10 @@ offset of each web in it. Only offsets within operands decide the groups. A grou
 to 128, from a multiple of 8 on.
 
 A use that no definition reaches is a web. An instruction that names a register by
-its number (predicates in a mask) pins its web; the stack pointer R1 is always
-pinned.
+its number (predicates in a mask, arguments of a call) pins its web, and with it the whole
+group; the stack pointer R1 is always pinned.
+
+The copies of a subroutine are one piece of code: a reference is the same web in all of them.
 
 Cost: a forward dataflow over sites, linear in practice.
 """
@@ -122,7 +124,8 @@ class _SiteForest:
         self.units: list[Unit] = []
         self.site: dict[tuple[ReferenceKey, int], int] = {}
         self.sites_of: dict[Unit, int] = defaultdict(int)
-        for _, index, instruction in self.instructions():
+        for index in self.indices():
+            instruction = function.instructions[index]
             for number, reference in enumerate(instruction.definitions):
                 for offset, unit in enumerate(units_of(reference)):
                     if unit != STACK_POINTER:
@@ -143,6 +146,10 @@ class _SiteForest:
                 instruction = self.function.instructions[index]
                 if has_effect(instruction):
                     yield number, index, instruction
+
+    def indices(self) -> Iterator[int]:
+        """The instructions that can have an effect, each once, in order of their first place."""
+        yield from dict.fromkeys(index for _, index, _ in self.instructions())
 
     def join_sites(self) -> None:
         predicates = {
@@ -232,15 +239,16 @@ class _SiteForest:
                         self.pinned.add(site)
 
     def _join(self, key: ReferenceKey, offset: int, unit: Unit, reached: int) -> int:
-        """The class of a use: of all sites that reach it, or a new one if none does."""
-        found = reached & self.sites_of.get(unit, 0)
-        if not found:
+        """The class of a use: of all sites that reach it in any copy, or a new one if none does."""
+        sites = [*iterate_bits(reached & self.sites_of.get(unit, 0))]
+        if (key, offset) in self.site:
+            sites.append(self.site[key, offset])
+        elif not sites:
             site = self.new_site(*key, offset, unit)
             self.parent.append(site)
             return site
-        sites = iterate_bits(found)
-        first = self.find(next(sites))
-        for site in sites:
+        first = self.find(sites[0])
+        for site in sites[1:]:
             self.parent[self.find(site)] = first
         self.site[key, offset] = first
         return first
@@ -268,7 +276,8 @@ def _group(function: SassFunction, finder: _SiteForest) -> WebGroups:
         return leader[web]
 
     tuples: list[tuple[ReferenceKey, RegisterReference, list[int]]] = []
-    for _, index, instruction in finder.instructions():
+    for index in finder.indices():
+        instruction = function.instructions[index]
         for number, reference, _ in references(instruction):
             if STACK_POINTER in units_of(reference):
                 if reference.count > 1:
@@ -303,6 +312,7 @@ def _lay_out(
     locate: Callable[[int], tuple[int, int]],
 ) -> WebGroups:
     """Numbers the groups by their first reference, and finds their width and base."""
+    pinned = {locate(web)[0] for web in finder.pinned}
     extents: dict[int, tuple[int, int]] = {}
     steps: dict[int, int] = {}
     for _, reference, webs in tuples:
@@ -320,9 +330,7 @@ def _lay_out(
         low, high = extents[top]
         width = high - low + 1
         base = reference.first - (offset - low)
-        if any(web in finder.pinned for web in webs):
-            if width > 1:
-                raise _rejected(function, key[0], "a tuple has a register that is fixed")
+        if top in pinned:
             continue
         if top not in numbers:
             step = steps[top]

@@ -211,7 +211,8 @@ def _keeps_neighbours(old: list[int], new: list[int]) -> bool:
 def _register_count(kernel: CubinKernel, function: SassFunction, renaming: Renaming) -> int:
     """The register count of the kernel: the highest named register, plus 1, plus ptxas's own 2.
 
-    The count stays if the highest register stays.
+    The count stays if the highest register stays. It does not fall below what the compiler
+    has counted for a callee that is not known.
     """
     old = new = -1
     for index, instruction in enumerate(function.instructions):
@@ -221,7 +222,10 @@ def _register_count(kernel: CubinKernel, function: SassFunction, renaming: Renam
                 old = max(old, reference.first + reference.count - 1)
                 first = renaming.get((index, number), reference.first)
                 new = max(new, first + reference.count - 1)
-    return kernel.register_count if new == old else new + 1 + COMPILER_REGISTERS
+    if new == old:
+        return kernel.register_count
+    least = kernel.register_count if any(i.destroys for i in function.instructions) else 0
+    return max(least, new + 1 + COMPILER_REGISTERS)
 
 
 def _patched_file(cubin: bytes, kernel: CubinKernel, words: list[int], count: int) -> bytes:

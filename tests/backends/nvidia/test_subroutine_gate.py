@@ -1,0 +1,162 @@
+"""Subroutines as ptxas makes them, against NVIDIA's life ranges by context, and written back."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.backends.nvidia.assembled_kernels import (
+    SUBROUTINES,
+    assembled,
+    linear_scan,
+    permuted,
+)
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.backends.kernel import ReadOptions
+from verilocc_bench.backends.nvidia import flow
+from verilocc_bench.backends.nvidia.context_code import copies_of, with_contexts
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.kernel import SassKernel, read_kernel
+from verilocc_bench.backends.nvidia.life_range_gate import check_marks
+from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, parse_life_ranges
+from verilocc_bench.backends.nvidia.read import disassembled_function, load_kernel
+from verilocc_bench.backends.nvidia.tools import life_ranges
+from verilocc_bench.backends.nvidia.write_back import write_assignment
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.ir import PhysicalRegister
+from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
+from verilocc_bench.verification import FastVerifier, IndependentVerifier
+from verilocc_bench.verification.judges import Effort, Judges
+
+ARCHITECTURES = ("sm_80", "sm_90")
+SOURCE = Path("subroutines.cubin")
+
+
+def cubin(architecture: str) -> bytes:
+    return assembled(SUBROUTINES, architecture)
+
+
+def kernel(data: bytes, name: str) -> SassKernel:
+    return read_kernel(data, SOURCE, ReadOptions(function=name))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", ["ratios", "says"])
+def test_the_label_is_valid_and_written_back_byte_by_byte(architecture: str, name: str) -> None:
+    data = cubin(architecture)
+    subject = kernel(data, name)
+    assert subject.label is not None
+    for verifier in (FastVerifier(subject.problem), IndependentVerifier(subject.problem)):
+        assert verifier.verify(subject.label).valid
+    same = write_assignment(subject.code, subject.code.normalized.assignment)
+    assert (same.data, same.hazards_before) == (data, 0)
+
+
+@pytest.mark.parametrize("name", ["ratios", "says"])
+def test_the_judges_agree_on_mutants(name: str) -> None:
+    subject = kernel(cubin("sm_80"), name)
+    assert subject.label is not None
+    judges = Judges(subject.problem, ["fast", "independent", "value-walk"], Effort(10, 10))
+    chance = random.Random(name)
+    wrong = 0
+    for operator in sorted(OPERATORS | TARGETED) * 2:
+        mutant = mutate_with(operator, subject.problem, dict(subject.label), chance)
+        if mutant is not None:
+            opinion = judges.ask(Answer(mutant))
+            assert not opinion.disagreements(), operator
+            wrong += opinion.wrong
+    assert wrong > 15
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_other_registers_leave_the_text(architecture: str) -> None:
+    subject = kernel(cubin(architecture), "ratios")
+    assert len(copies_of(flow.control_flow(subject.code.function))) == 7
+    normalized = subject.code.normalized
+    for assignment in (permuted(normalized, 1), linear_scan(normalized)):
+        answer = answer_from_assignment(subject.problem, assignment)
+        assert FastVerifier(subject.problem).verify(answer).valid
+        lowered = write_assignment(subject.code, assignment)
+        assert lowered.changed_instructions
+        assert kernel(lowered.data, "ratios").problem.normalized == subject.problem.normalized
+    assert write_assignment(subject.code, permuted(normalized, 1)).runnable
+
+
+def test_a_callee_that_is_not_known_has_its_registers() -> None:
+    """The count of registers may grow, but not fall: the callee's need is in it."""
+    subject = kernel(cubin("sm_80"), "says")
+    label = subject.code.normalized.assignment
+    pair = next(n for n, base in label.items() if base.index >= 16 and base.file == "R")
+    for index, more in ((18, 0), (24, 4)):
+        other = {**label, pair: PhysicalRegister("R", index)}
+        assert write_assignment(subject.code, other).register_count == 24 + more
+    narrow = {**label, pair: PhysicalRegister("R", 16)}
+    assert write_assignment(subject.code, narrow).register_count == 24
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_without_contexts_the_life_ranges_are_others(architecture: str) -> None:
+    data = cubin(architecture)
+    place, gated = load_kernel(data, SOURCE, "ratios")
+    selection = [place.symbol_index]
+    ranges = parse_life_ranges(life_ranges(data, SOURCE, selection))["ratios"]
+    assert check_marks(gated.function, ranges) is None
+    blocks = flow.control_flow(gated.function)
+    assert len(gated.ranges.rows) > 6 * len(ranges.rows)
+    rows = gated.ranges.rows
+    gated.normalized(255)
+    copied = LifeRanges("ratios", (*ranges.rows, *rows[len(ranges.rows) :]))
+    with pytest.raises(RejectedKernel, match="by NVIDIA's life ranges"):
+        replace(gated, ranges=copied).normalized(255)
+    with pytest.raises(RejectedKernel, match="lack a row"):
+        replace(gated, ranges=LifeRanges("ratios", rows[: len(rows) // 2])).normalized(255)
+    jumps = disassembled_function(with_contexts(data, place, gated.function, blocks), "", "ratios")
+    reached = (i for block in flow.control_flow(jumps) for i in block.instructions)
+    assert not {"RET.REL.NODEC", "CALL.REL.NOINC"} & {jumps.instructions[i].opcode for i in reached}
+    assert read_cubin(data).kernel("ratios").code_size < 16 * len(jumps.instructions) / 6
+
+
+def test_a_return_to_another_caller_contradicts_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text's edges are those of the code, by copy."""
+    _, gated = load_kernel(cubin("sm_80"), SOURCE, "ratios")
+    blocks = list(flow.control_flow(gated.function))
+    ends = {n: b.instructions[-1] for n, b in enumerate(blocks) if b.instructions}
+    returning = [n for n, i in ends.items() if flow.returns(gated.function.instructions[i])]
+    outer = [n for n in returning if len(blocks[n].calls) == 1]
+    first, second = outer
+    wrong = {first: blocks[second].successors, second: blocks[first].successors}
+    gated.function.known_blocks[:] = [
+        replace(block, successors=wrong.get(number, block.successors))
+        for number, block in enumerate(blocks)
+    ]
+    with pytest.raises(RejectedKernel, match=r"by NVIDIA's life ranges|leads"):
+        gated.normalized(255)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_registers_that_a_callee_destroys_are_nvidias(architecture: str) -> None:
+    data = cubin(architecture)
+    place, gated = load_kernel(data, SOURCE, "says")
+    ranges = parse_life_ranges(life_ranges(data, SOURCE, [place.symbol_index]))["says"]
+    call = next(i for i in gated.function.instructions if i.destroys)
+    (at,) = [n for n, row in enumerate(ranges.rows) if row.address == call.address]
+
+    def changed(defined: int, live: int) -> LifeRanges:
+        row = ranges.rows[at]
+        general = replace(row.marks[0], defined=defined, live=live)
+        rows = [*ranges.rows]
+        rows[at] = replace(row, marks=(general, *row.marks[1:]))
+        return replace(ranges, rows=tuple(rows))
+
+    marks = ranges.rows[at].marks[0]
+    assert check_marks(gated.function, ranges) is None
+    kept, destroyed = 1 << 16, 1 << 14
+    for wrong in (
+        changed(marks.defined | kept, marks.live | kept),
+        changed(marks.defined & ~destroyed, marks.live),
+    ):
+        assert "CALL.ABS.NOINC" in str(check_marks(gated.function, wrong))
