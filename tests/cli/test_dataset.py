@@ -12,8 +12,6 @@ from dataset_builders.inspection import lists_check
 from tests.dataset_builders.inspection_folders import SPLITS, draft
 from verilocc_bench.cli import main
 
-pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
-
 
 @pytest.fixture(autouse=True)
 def _splits_of_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:

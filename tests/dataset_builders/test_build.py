@@ -26,8 +26,6 @@ from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows
 from verilocc_bench.dataset.rows import BEST_COLUMNS, RELEASE_COLUMNS
 from verilocc_bench.errors import InputError
 
-pytest.importorskip("triton", reason="the extra 'build' is not installed")
-
 pytestmark = pytest.mark.slow
 
 LIMIT = 4

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("triton", reason="the extra 'build' is not installed")
-pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
-
 from tests.dataset_builders.test_build_faults import LIMIT, POINTS, ROOT, content, finished, run
 
 pytestmark = pytest.mark.slow

@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("jinja2")
-pytest.importorskip("selenium")
-
 from axe_core_python.selenium import Axe
 from selenium import webdriver
 from selenium.webdriver.common.by import By
