@@ -325,14 +325,9 @@ def _report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("markdown", "html", "eval-results"),
+        choices=("markdown", "html"),
         default="markdown",
-        help="for people; or for the repository of a model on the Hub (eval-results)",
-    )
-    parser.add_argument(
-        "--dataset-id",
-        metavar="OWNER/NAME",
-        help="the dataset's id on the Hub, for eval-results",
+        help="default: %(default)s",
     )
     parser.add_argument("-o", "--output", type=output_file, metavar="FILE", help="write there")
 
