@@ -155,11 +155,7 @@ def _validation(
         return None
     rows = load_rows(data.dataset, split=recipe.validation_split, revision=data.revision).rows
     sources = tuple(
-        dataclasses.replace(
-            source,
-            functions=_validation_functions(recipe, source),
-            orderings=0,
-        )
+        dataclasses.replace(source, functions=_validation_functions(recipe, source))
         for source in recipe.sources
     )
     smaller = dataclasses.replace(recipe, sources=sources)
