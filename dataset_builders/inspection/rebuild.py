@@ -101,7 +101,8 @@ def rebuild_rows(
     folder = locate_dataset(str(folder))
     if read_manifest(folder).get("sweep") == CAPTURED:
         raise InputError(
-            f"captured kernels are not made again: capture their script again, and compare {ROW_LIST}",
+            "captured kernels are not made again: capture their script again, and compare "
+            f"{ROW_LIST}",
             source=folder,
         )
     versions = differing_versions(folder)
