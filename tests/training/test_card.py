@@ -55,7 +55,7 @@ def recipe(**changes: Any) -> Recipe:
         "a tiny model: for tests",
         ModelRecipe("owner/base"),
         (
-            ExampleSource("window", "best", functions=4, new_registers=(2, 8)),
+            ExampleSource("window", "best", functions=4, renamings=3, new_registers=(2, 8)),
             ExampleSource("whole", "compiler", archs=("sm_80",)),
         ),
         Optimization(steps=1234),
@@ -110,6 +110,7 @@ def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
     assert "--prompt-format window" in body
     assert "begun with `owner/base`" in body
     assert "it is asked about 2 at a time" in body
+    assert "`window` was shown with other names of physical registers 3 times more." in body
     said = body.split("```yaml\n")[1].split("```")[0]
     assert yaml.safe_load(said) == json.loads(json.dumps(recipe().as_json()))
     assert str(dataset) not in body

@@ -85,12 +85,14 @@ MISTAKES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "rank 0": ({"model": {"pretrained": "a/b", "lora": {"rank": 0}}}, ("model: lora", "rank")),
     "no answers": ({"sources": [{"format": "window"}]}, ("sources 1", "'label'")),
     "unknown format": (source(format="stat"), ("sources 2", "format", "'stat'", "window")),
+    "orderings below 0": (source(orderings=-1), ("sources 2", "orderings")),
     "unknown label": (
         {"sources": [{"format": "whole", "label": "bset"}]},
         ("sources 1", "label", "'bset'", "'best'"),
     ),
     "unknown architecture": (source(archs=["gfx9"]), ("sources 2", "'gfx9'", "gfx90a")),
     "functions 0": (source(functions=0), ("sources 2", "functions")),
+    "renamings below 0": (source(renamings=-1), ("sources 2", "renamings")),
     **{
         f"{name} 0": (training(**{name: 0}), ("training", name, "at least 1"))
         for name in ("steps", "batch_tokens", "maximum_tokens", "save_steps", "log_steps")

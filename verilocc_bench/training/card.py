@@ -118,6 +118,7 @@ def write_card(
         "## Training data",
         _data_words(training, dataset),
         _sources_table(training, rows),
+        *words.augmentation(training.recipe["sources"]),
         "## Training",
         training_table(training),
         version_words(training),

@@ -21,6 +21,12 @@ SOURCES = (
     "`of` counts the functions of the split that the source allows."
 )
 
+MORE = {
+    "renamings": "with other names of physical registers {renamings} times more",
+    "orderings": "with its blocks in other orders {orderings} times more",
+}
+"""What a key of a source adds to the examples, by key."""
+
 RECIPE = "The whole recipe, as `verilocc-bench train` reads it:"
 
 NOT_AT_HAND = (
@@ -67,6 +73,14 @@ def widths(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f"Windows with at most {told} virtual registers that are new were learnt; it is "
                 f"asked about {learnt[0]} at a time, where `--window-registers` says nothing else."
             )
+
+
+def augmentation(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Sentences about the variants of each function that were learnt, for a recipe's sources."""
+    for source in sources:
+        told = [text for key, text in MORE.items() if source.get(key)]
+        if told:
+            yield f"`{source['format']}` was shown {' and '.join(told)}.".format(**source)
 
 
 def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:

@@ -21,7 +21,9 @@ from verilocc_bench.files import opened_to_write
 from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.processes import process_pool
+from verilocc_bench.training.ordering import Reordered, reordered
 from verilocc_bench.training.recipe import ExampleSource, Recipe
+from verilocc_bench.training.renaming import renamed
 from verilocc_bench.views import parse_label
 from verilocc_bench.views.training_turns import TrainingTurn, training_turns
 from verilocc_bench.views.view_rows import problem_of
@@ -196,8 +198,19 @@ def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
 def _turns(
     source: ExampleSource, style: PromptFormat, row: Row, seed: int
 ) -> Iterator[TrainingTurn]:
+    problem, seed_of_row = problem_of(row), int(row.id[:8], 16) + seed
     answer = parse_label(source.label).answer(row)
     if answer is not None:
-        generator = random.Random(int(row.id[:8], 16) + seed)  # noqa: S311  no secret depends on it
+        for version in reordered(problem, answer, source.orderings, seed_of_row):
+            yield from _labelled(source, style, version)
+
+
+def _labelled(
+    source: ExampleSource, style: PromptFormat, version: Reordered
+) -> Iterator[TrainingTurn]:
+    """The turns of a label, for one order of the function's blocks."""
+    problem, answer, seed = version
+    generator = random.Random(seed)  # noqa: S311  no secret depends on it
+    for each in renamed(problem, answer, source.renamings, seed):
         width = generator.choice(source.new_registers) if source.new_registers else None
-        yield from training_turns(style, problem_of(row), answer, width)
+        yield from training_turns(style, problem, each, width)

@@ -14,6 +14,8 @@ from verilocc_bench.targets import TARGETS
 from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 from verilocc_bench.views import parse_label
 
+LEAST = {"functions": 1, "renamings": 0, "orderings": 0}
+
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
@@ -50,10 +52,15 @@ class ExampleSource:
     empty for all. `functions`: the most functions to use, spread evenly over
     architectures and families; None for all. `label`: whose answers
     (`views.parse_label`).
-    `new_registers` (`window`): for each function one of these numbers is drawn,
-    and the function is cut into windows with at most that many new virtual
-    registers. Short windows are easier, and teach what long ones are made of.
-    The model is asked with the first of these numbers.
+    - `renamings`: how many more times each function is shown, each time with
+      its physical registers renamed (`training.renaming`).
+    - `orderings`: how many more times each function is
+      shown, each time with its blocks in another order (`training.ordering`).
+      Each order is renamed as often as `renamings` says.
+    - `new_registers` (`window`): for each version of a function one of these
+      numbers is drawn, and the function is cut into windows with at most that
+      many new virtual registers. Short windows are easier, and teach what long
+      ones are made of. The model is asked with the first of these numbers.
     """
 
     format: str
@@ -61,6 +68,8 @@ class ExampleSource:
     functions: int | None = None
     archs: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    renamings: int = 0
+    orderings: int = 0
     new_registers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -70,9 +79,15 @@ class ExampleSource:
             if arch not in TARGETS:
                 known = ", ".join(TARGETS)
                 raise InputError(f"source {self.format!r}: unknown arch {arch!r}; known: {known}")
-        if self.functions is not None and self.functions < 1:
-            raise InputError(f"source {self.format!r}: functions must be at least 1")
-        if self.new_registers and not get_prompt_format(self.format).has_windows:
+        self._check_augmentation()
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"source {self.format!r}: {name} must be at least {least}")
+
+    def _check_augmentation(self) -> None:
+        has_windows = get_prompt_format(self.format).has_windows
+        if self.new_registers and not has_windows:
             raise InputError(f"source {self.format!r}: new_registers are for formats with windows")
         if min(self.new_registers, default=1) < 1:
             raise InputError(f"source {self.format!r}: new_registers must be at least 1")

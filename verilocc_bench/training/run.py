@@ -155,7 +155,11 @@ def _validation(
         return None
     rows = load_rows(data.dataset, split=recipe.validation_split, revision=data.revision).rows
     sources = tuple(
-        dataclasses.replace(source, functions=_validation_functions(recipe, source))
+        dataclasses.replace(
+            source,
+            functions=_validation_functions(recipe, source),
+            orderings=0,
+        )
         for source in recipe.sources
     )
     smaller = dataclasses.replace(recipe, sources=sources)
