@@ -174,9 +174,11 @@ def results(folder: Path, arena: Arena) -> DamagedKind:
     run = _evaluated(folder, arena)
 
     def commands(path: Path, out: Path) -> Iterator[Sequence[object]]:
+        hub = ["--dataset-id", "a/b", "-o", out / "results"]
         for command in (
             ["report"],
             ["report", "--format", "html", "-o", out / "report"],
+            ["report", "--format", "eval-results", *hub],
             ["report", run],
             ["failures"],
             ["submit", out / "submission", "--from-run"],

@@ -26,7 +26,9 @@ EVIL = "=cmd|'x'!A1 </script><img src=x onerror=alert(1)> `a` [b](http://c.d) *e
 
 
 def report(folders: list[Path], format_name: str, output: Path | None = None) -> int:
-    options = argparse.Namespace(folders=folders, format=format_name, output=output)
+    options = argparse.Namespace(
+        folders=folders, format=format_name, output=output, dataset_id=None
+    )
     return report_command(options)
 
 
@@ -304,6 +306,17 @@ def test_only_html_needs_an_extra(
     assert report(folders, "markdown", tmp_path / "out") == 0
     with pytest.raises(MissingExtraError, match=r"verilocc-bench\[report\]"):
         report(folders, "html")
+
+
+def test_the_format_for_the_hub(tmp_path: Path) -> None:
+    document = make_document()
+    document["dataset"]["name"] = "a/b"
+    folders, output = write_runs(tmp_path, document), tmp_path / "out"
+    options = argparse.Namespace(
+        folders=folders, format="eval-results", output=output, dataset_id="a/b"
+    )
+    assert report_command(options) == 0
+    assert "task_id: overall_text_free_pass@1\n" in output.read_text()
 
 
 def with_registers(model: str, valid: list[bool], registers: list[int]) -> dict[str, Any]:

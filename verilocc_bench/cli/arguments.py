@@ -325,9 +325,14 @@ def _report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("markdown", "html"),
+        choices=("markdown", "html", "eval-results"),
         default="markdown",
-        help="default: %(default)s",
+        help="for people; or for the repository of a model on the Hub (eval-results)",
+    )
+    parser.add_argument(
+        "--dataset-id",
+        metavar="OWNER/NAME",
+        help="the dataset's id on the Hub, for eval-results",
     )
     parser.add_argument("-o", "--output", type=output_file, metavar="FILE", help="write there")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from verilocc_bench.evaluation.hub_results import eval_results_yaml
 from verilocc_bench.files import STANDARD_OUTPUT, write_output
 from verilocc_bench.report.html import render_html
 from verilocc_bench.report.markdown import render_markdown
@@ -15,7 +16,13 @@ _RENDER = {"markdown": render_markdown, "html": render_html}
 
 def run(options: argparse.Namespace) -> int:
     """Prints or writes a report on the runs in the folders."""
-    write_output(options.output, _RENDER[options.format](make_sections(read_runs(options.folders))))
+    runs = read_runs(options.folders)
+    if options.format == "eval-results":
+        documents = {str(run.folder): run.document for run in runs}
+        text = eval_results_yaml(documents, options.dataset_id)
+    else:
+        text = _RENDER[options.format](make_sections(runs))
+    write_output(options.output, text)
     if options.output not in (None, STANDARD_OUTPUT):
         print(f"wrote {options.output}", file=sys.stderr)
     return 0
