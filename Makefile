@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Compiling all of 350 MB of Python takes minutes; Python compiles what it imports.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 # One process more than cores: some tests wait for others, for servers and for clocks.
 PYTEST_PROCESSES := --numprocesses $(shell $(PYTHON) -c "import os; print(min(len(os.sched_getaffinity(0)) + 1, 8))") --dist worksteal
 FUZZ_SECONDS ?= 60
@@ -25,7 +26,7 @@ MUTANT_JOBS ?= 2
 # Tests start hundreds of processes: none of them should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-long fuzz-small mutants distances docs benchmark study expert-study figures leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast test-exhaustive collected check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-long fuzz-small mutants distances docs benchmark study expert-study figures leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -55,6 +56,9 @@ test-fast: $(VENV)/dev ## Run the quick tests: no compiler, no server, no traini
 
 test-exhaustive: $(VENV)/dev ## Run the further cases of what `make test` asks about some; takes 6 to 10 minutes
 	$(BIN)/python -m pytest $(PYTEST_PROCESSES) -m exhaustive
+
+collected: $(VENV)/dev ## Collect the tests: what they import is compiled once for all their processes
+	$(BIN)/python -m pytest --quiet --quiet --collect-only > /dev/null
 
 check: $(VENV)/dev ## Lint, format, types, import layers
 	$(BIN)/ruff check .

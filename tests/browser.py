@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("selenium")
-
 from axe_core_python.selenium import Axe
 from selenium import webdriver
 

@@ -44,6 +44,7 @@ gc.disable()  # while modules are imported, hardly anything becomes garbage
 
 def pytest_collection_finish() -> None:
     gc.enable()
+    gc.set_threshold(10_000)  # each search for garbage visits all that was imported
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

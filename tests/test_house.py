@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ from verilocc_bench.dataset import embedded_path
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def test_versions_agree() -> None:
@@ -46,7 +52,7 @@ def test_constraints_pin_every_requirement() -> None:
 def test_public_names_exist_and_have_docstrings() -> None:
     for package in ("verilocc_bench", "dataset_builders", "leaderboard"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            tree = ast.parse(path.read_text())
+            tree = tree_of(path)
             assert ast.get_docstring(tree), path
             exported = [
                 ast.literal_eval(node.value)
@@ -208,7 +214,7 @@ def test_all_files_are_written_in_one_way() -> None:
     found: dict[str, set[str]] = {}
     for package in ("verilocc_bench", "dataset_builders", "leaderboard"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+            calls = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call)]
             names = {name for call in calls if (name := _written(call)) is not None}
             if names:
                 found[path.relative_to(ROOT).as_posix()] = names
@@ -219,7 +225,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
     places: dict[str, list[str]] = {}
     for package in ("verilocc_bench", "dataset_builders", "leaderboard", "benchmarks"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(tree_of(path)):
                 if isinstance(node, ast.ClassDef):
                     place = f"{path.relative_to(ROOT)}:{node.lineno}"
                     places.setdefault(node.name, []).append(place)

@@ -101,8 +101,8 @@ def rebuild_rows(
     folder = locate_dataset(str(folder))
     if read_manifest(folder).get("sweep") == CAPTURED:
         raise InputError(
-            "captured kernels are not made again: capture their script again, and compare with "
-            "`dataset diff`",
+            "captured kernels are not made again: capture their script again, and compare "
+            f"{ROW_LIST}",
             source=folder,
         )
     versions = differing_versions(folder)

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal, TypeAlias
 
 from dataset_builders.kernels.specifications import ParameterValue
@@ -129,20 +130,25 @@ class Sweep:
 
         Raises InputError for an unknown architecture.
         """
-        chosen = self.archs if archs is None else tuple(architecture_named(a) for a in archs)
-        lanes: list[tuple[SweepPoint, ...]] = []
-        for arch in dict.fromkeys(chosen):
-            points = dict.fromkeys(p for product in self.products for p in product.points(arch))
-            if self.order == "listed":
-                lanes.append(tuple(points))
-            else:
-                lanes.extend(_shuffled_families(points))
-        turns = itertools.zip_longest(*lanes)
-        return tuple(point for turn in turns for point in turn if point is not None)
+        chosen = self.archs if archs is None else [architecture_named(a) for a in archs]
+        return _points(self, tuple(dict.fromkeys(chosen)))
 
     def count(self, archs: Sequence[str] | None = None) -> int:
         """The number of points that `points` gives."""
         return len(self.points(archs))
+
+
+@cache
+def _points(sweep: Sweep, archs: tuple[ArchitectureName, ...]) -> tuple[SweepPoint, ...]:
+    lanes: list[tuple[SweepPoint, ...]] = []
+    for arch in archs:
+        points = dict.fromkeys(p for product in sweep.products for p in product.points(arch))
+        if sweep.order == "listed":
+            lanes.append(tuple(points))
+        else:
+            lanes.extend(_shuffled_families(points))
+    turns = itertools.zip_longest(*lanes)
+    return tuple(point for turn in turns for point in turn if point is not None)
 
 
 def _digest(text: str) -> str:

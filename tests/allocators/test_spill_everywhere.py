@@ -56,9 +56,10 @@ def test_a_transfer_less_is_mostly_wrong() -> None:
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_generated_functions_that_do_not_fit_are_spilled(guarded: bool) -> None:
+@pytest.mark.parametrize("seeds", some_of([range(34), range(34, 67), range(67, 100)]))
+def test_generated_functions_that_do_not_fit_are_spilled(guarded: bool, seeds: range) -> None:
     answers = edited = 0
-    for seed in range(100):
+    for seed in seeds:
         function = random_function(seed, registers=60, blocks=20, guarded=guarded)
         problem = AllocationProblem(function)
         try:
@@ -72,5 +73,5 @@ def test_generated_functions_that_do_not_fit_are_spilled(guarded: bool) -> None:
         ):
             continue  # linear scan knows nothing of ties
         assert Verifier(problem).verify(answer).valid, problem.normalized
-    assert answers > 50
+    assert answers > 16
     assert edited > 0

@@ -17,9 +17,6 @@ from verilocc_bench.evaluation.outcome import edit_costs
 from verilocc_bench.verification import IndependentVerifier
 from verilocc_bench.verification.judges import Judges
 
-pytest.importorskip("ortools")
-pytest.importorskip("numba")
-
 pytestmark = pytest.mark.slow
 
 # One of AMD and one of sm_80.

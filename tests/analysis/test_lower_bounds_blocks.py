@@ -27,8 +27,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
 
-pytest.importorskip("ortools", reason="the extra 'exact' is not installed")
-
 HEAD = """verilocc-bench 1
 target sm_80
 registers R:20 UR:4 P:4 UP:2

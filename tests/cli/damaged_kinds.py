@@ -177,7 +177,6 @@ def results(folder: Path, arena: Arena) -> DamagedKind:
         hub = ["--dataset-id", "a/b", "-o", out / "results"]
         for command in (
             ["report"],
-            ["report", "--format", "csv", "-o", out / "report"],
             ["report", "--format", "html", "-o", out / "report"],
             ["report", "--format", "eval-results", *hub],
             ["report", run],

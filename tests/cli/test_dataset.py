@@ -12,8 +12,6 @@ from dataset_builders.inspection import lists_check
 from tests.dataset_builders.inspection_folders import SPLITS, draft
 from verilocc_bench.cli import main
 
-pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
-
 
 @pytest.fixture(autouse=True)
 def _splits_of_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,26 +55,12 @@ def test_check(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> Non
     }
 
 
-def test_diff(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dataset", "diff", str(good), str(good)]) == 0
-    assert capsys.readouterr().out == "equal\n"
-    assert main(["dataset", "diff", str(good), "mini"]) == 1
-    printed = capsys.readouterr().out
-    assert "manifest: 1\n  points: 7 -> 69\n" in printed
-    assert "rows added: 62\n" in printed
-    assert "8a0c1350f3e3e019: test -> " not in printed  # of mini, too, the split is test
-    assert "ff6a8c95c1702273: train -> test\n" in printed
-    assert main(["dataset", "diff", str(good), str(bad), "--json"]) == 1
-    assert len(json.loads(capsys.readouterr().out)["files"]) == 30
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["check", "."], "expected manifest.json and the folders"),
         (["check", "no/such/folder"], "not 'no/such/folder'"),
         (["check", "./owner"], "not './owner'"),
-        (["diff", "mini", "no"], "not 'no'"),
         (["rebuild", "owner/name"], "a dataset on the Hub does not do"),
         (["rebuild", "mini", "--sample", "0"], "expected a positive number"),
         (["rebuild", "mini", "--id", "nothing"], "there is no"),

@@ -63,7 +63,7 @@ def _commands(tmp_path: Path, answer: Path) -> dict[str, list[object]]:
         "allocate": ["allocate", "--model", "linear-scan", NVIDIA.id],
         "bound": ["bound", NVIDIA.id, "--no-solver"],
         "lower": ["lower", NVIDIA.id, answer],
-        "report": ["report", run, "--format", "csv"],
+        "report": ["report", run],
         "show": ["show", NVIDIA.id, answer],
     }
 

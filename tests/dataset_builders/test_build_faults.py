@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("triton", reason="the extra 'build' is not installed")
-
 from dataset_builders.building import build
 from dataset_builders.execution.tasks import Execution
 from dataset_builders.sweeps import sweep_named

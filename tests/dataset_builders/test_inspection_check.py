@@ -36,9 +36,6 @@ from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.verification import FastVerifier, FindingKind
 
-pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
-pytest.importorskip("numba", reason="the extra 'build' is not installed")
-
 pytestmark = pytest.mark.slow
 
 REDUCE = "ff6a8c95c1702273"

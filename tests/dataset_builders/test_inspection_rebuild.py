@@ -14,8 +14,6 @@ from dataset_builders.inspection.rebuild import differing_versions, rebuild_rows
 from tests.dataset_builders.inspection_folders import draft, read_lines, rehash, write_lines
 from verilocc_bench.errors import InputError, MissingExtraError
 
-pytest.importorskip("triton", reason="the extra 'build' is not installed")
-
 pytestmark = pytest.mark.slow
 
 REDUCE = "ff6a8c95c1702273"

@@ -7,8 +7,6 @@ import pytest
 from dataset_builders.compilers.llvm import LLVMCompiler
 from verilocc_bench.errors import RejectedKernel
 
-pytest.importorskip("llvmlite", reason="the extra 'build' is not installed")
-
 pytestmark = pytest.mark.slow
 
 KERNEL = """

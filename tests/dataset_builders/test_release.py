@@ -41,8 +41,6 @@ from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verification import IndependentVerifier
 
-pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
-
 
 def edit_distance(left: Tokens, right: Tokens) -> int:
     """Wagner and Fischer's table, row by row."""

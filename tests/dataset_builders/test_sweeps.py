@@ -64,10 +64,9 @@ def list_in_a_new_process(hash_seed: str) -> str:
 
 @pytest.mark.slow
 def test_listing_needs_no_triton_and_depends_on_nothing() -> None:
-    first, second = list_in_a_new_process("1"), list_in_a_new_process("2")
-    assert first == second
+    listed = list_in_a_new_process("1")  # this process has another seed
     here = [[s.name, str(s.count()), *(p.key for p in s.points())] for s in SWEEPS.values()]
-    assert [line.split() for line in first.splitlines()] == here
+    assert [line.split() for line in listed.splitlines()] == here
 
 
 @pytest.mark.slow

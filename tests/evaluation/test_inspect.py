@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from tests.sampling import one_of_each_kernel
 from verilocc_bench.allocators import (
     Request,
 )
@@ -102,7 +101,8 @@ def our_judgement(row: Row, sample: int) -> bool:
 
 @needs_inspect
 def test_same_numbers_as_the_harness(tmp_path: Path) -> None:
-    rows = one_of_each_kernel([row for row in load_rows("mini").rows if row.arch == "gfx942"])
+    of_arch = [row for row in load_rows("mini").rows if row.arch == "gfx942"]
+    rows = sorted(of_arch, key=lambda row: row.n_instructions)[:5]
     ours = {row.id: sum(our_judgement(row, s) for s in range(SAMPLES)) for row in rows}
     assert ours == {
         row.id: sum((int(row.id, 16) + s) % 4 < 2 for s in range(SAMPLES)) for row in rows

@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "training"
 
 

@@ -161,8 +161,11 @@ def test_branches_and_tags(hub: LocalHub, folder: Path, tmp_path: Path) -> None:
     assert "is not there" in refused(hub, tmp_path, folder, "--revision", "refs/pr/7")
 
 
-def test_the_embedded_dataset_passes_its_check(hub: LocalHub, tmp_path: Path) -> None:
-    folder = embedded_path()
+@pytest.mark.parametrize(
+    "name", ["mini-expert", pytest.param("mini", marks=pytest.mark.exhaustive)]
+)
+def test_the_embedded_dataset_passes_its_check(hub: LocalHub, tmp_path: Path, name: str) -> None:
+    folder = embedded_path().with_name(name)
     said = command(hub, tmp_path, "publish", str(folder), "--repo-id", NAME, "--jobs", "1")
     assert said.startswith("published: ")
     assert look(hub, NAME).files == {

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-pytest.importorskip("jinja2")
-
 from leaderboard.comment import comment
 from leaderboard.measured import (
     MOST_MEASURED,

@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("jinja2")
-pytest.importorskip("selenium")
-
 from axe_core_python.selenium import Axe
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -32,6 +28,7 @@ from leaderboard.rendering.history import History, history_plot
 from leaderboard.rendering.pages import BoardPage
 from leaderboard.rendering.scatter import scatter_plot
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
+from leaderboard.seed import ENTRIES
 from tests.browser import browser
 from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submitted
 from tests.leaderboard.test_revalidate import broken
@@ -498,7 +495,8 @@ def test_what_is_missing_is_told_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     name, said = missing
-    arguments = [str(Path(render.__file__).parent / "entries"), "--output", str(tmp_path / "site")]
+    entries = Path(shutil.copytree(ENTRIES / "mini-expert", tmp_path / "entries" / "mini-expert"))
+    arguments = [str(entries.parent), "--output", str(tmp_path / "site")]
     if name.startswith("."):
         arguments += ["--dataset", name]
     else:

@@ -128,25 +128,6 @@ def test_two_runs_write_the_same_bytes(arena: Arena, tmp_path: Path) -> None:
         assert left == {REVALIDATION, COMMENT}
 
 
-class Here:
-    """A pool that runs each task at once in this process, where tests can replace parts."""
-
-    def submit(self, call: Any, *arguments: Any) -> Any:
-        from concurrent.futures import Future
-
-        future: Any = Future()
-        try:
-            future.set_result(call(*arguments))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
-
-    def __enter__(self) -> Here:  # noqa: PYI034
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-
 def test_it_goes_on_where_it_was_interrupted(
     arena: Arena,
     tmp_path: Path,
@@ -165,7 +146,6 @@ def test_it_goes_on_where_it_was_interrupted(
             raise KeyboardInterrupt
         return judge_function(row, *rest)
 
-    monkeypatch.setattr(module, "process_pool", lambda jobs: Here())
     # Futures that are done at once would come in any order.
     monkeypatch.setattr(module, "as_completed", iter)
     monkeypatch.setattr(module, "judge_function", interrupted)
@@ -307,7 +287,6 @@ def test_checkers_that_disagree_stop_it(
         return replace(verdict, valid=not verdict.valid) if mine else verdict
 
     monkeypatch.setattr(IndependentVerifier, "verify", lenient)
-    monkeypatch.setattr(module, "process_pool", lambda jobs: Here())
     document = check(submitted(arena).write(tmp_path / "s"), tmp_path / "out")
     assert kinds(document) == ["checkers-disagree"]
     assert not document["accepted"]

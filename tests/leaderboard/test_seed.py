@@ -14,8 +14,6 @@ from verilocc_bench.allocators import BUILT_IN
 
 pytestmark = pytest.mark.slow
 
-FAST = ("linear-scan", "mini")
-
 
 def test_every_baseline_is_an_entry() -> None:
     found = seeds()
@@ -39,8 +37,11 @@ def test_what_lies_there_is_of_the_boards() -> None:
         assert here == {each.name for each in seeds() if each.is_of(board)}, board.name
 
 
-def test_an_entry_is_made_anew(tmp_path: Path) -> None:
-    name, board = FAST
+@pytest.mark.parametrize(
+    "board", ["mini-expert", pytest.param("mini", marks=pytest.mark.exhaustive)]
+)
+def test_an_entry_is_made_anew(board: str, tmp_path: Path) -> None:
+    name = "linear-scan"
     work, output = tmp_path / "work", tmp_path / "entries"
     arguments = ["--board", board, "--only", name, "--work", str(work), "--output", str(output)]
     assert main(arguments) == 0

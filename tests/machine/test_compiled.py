@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("numba")
-
 pytestmark = pytest.mark.slow
 
 SCRIPT = """

@@ -10,10 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 import torch
 
 from tests.model.tiny_models import (

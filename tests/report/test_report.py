@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import argparse
 import base64
-import csv
-import io
 import json
-import re
 import sys
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -22,7 +19,6 @@ from verilocc_bench.cli.report_command import run as report_command
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.report import html
 from verilocc_bench.report.charts import pass_curve, section_charts
-from verilocc_bench.report.comma_separated import COLUMNS
 from verilocc_bench.report.pairing import answer_lines, certainty, rank_runs
 from verilocc_bench.report.runs import ReportedRun, make_sections, read_runs, section_notes
 
@@ -209,35 +205,12 @@ def test_markdown_shows_names_as_they_are(tmp_path: Path, capsys: Any) -> None:
     assert [EVIL, "5"] in page.tables[-1]
 
 
-def test_csv_is_stable_and_safe(tmp_path: Path, capsys: Any) -> None:
-    first = make_document(EVIL, k=(1, 5), samples=5)
-    first["results"]["overall"]["gap_to_bound"] = -1.5
-    second = make_document("b", chance=0.0)
-    assert report(write_runs(tmp_path, first, second), "csv") == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert list(rows[0]) == [*COLUMNS, "pass@5", "pass@5_low", "pass@5_high"]
-    assert len(rows) == len(first["results"]) + len(second["results"])
-    overall = {row["model"]: row for row in rows if row["task"] == "overall"}
-    own = overall[f"'{EVIL}"]
-    assert float(own["gap_to_bound"]) == -1.5
-    assert float(own["pass@5"]) == first["results"]["overall"]["pass@5"]
-    assert json.loads(own["totals"]) == first["results"]["overall"]["totals"]
-    assert overall["b"]["registers_ratio"] == overall["b"]["pass@5"] == ""
-    assert overall["b"]["failures_invalid"] == "24"
-    text = [
-        value for row in rows for value in row.values() if not re.fullmatch(r"-?[\d.e-]*", value)
-    ]
-    assert not [value for value in text if value[0] in "=+-@\t\r"]
-
-
 def whole_of(text: str, format_name: str) -> str:
     """All text of a report as its reader sees it."""
-    if format_name == "html":
-        return Page(text).text
-    return Page(MarkdownIt().render(text)).text if format_name == "markdown" else text
+    return Page(text if format_name == "html" else MarkdownIt().render(text)).text
 
 
-@pytest.mark.parametrize("format_name", ["markdown", "html", "csv"])
+@pytest.mark.parametrize("format_name", ["markdown", "html"])
 def test_what_no_file_can_hold_is_escaped(format_name: str, tmp_path: Path) -> None:
     odd, shown = "a \udcff\x1b\r\nb\u202e", r"a \u{dcff}\u{1b}\u{d}\u{a}b\u{202e}"
     document = make_document(f"model {odd}")
@@ -256,8 +229,6 @@ def test_what_no_file_can_hold_is_escaped(format_name: str, tmp_path: Path) -> N
     wanted = [f"model {shown}", f"dataset {shown}", f"gfx942/{shown}"]
     if format_name == "html":  # the configuration is JSON, where a backslash is two
         wanted += [f"of data {shown}", json.dumps(f"revision {shown}")]
-    elif format_name == "csv":
-        wanted += [f"of data {shown}", f"revision {shown}", f"version {shown}"]
     assert [text for text in wanted if text not in seen] == []
 
 
@@ -267,7 +238,7 @@ def test_notes_are_never_cut_short(tmp_path: Path, capsys: Any) -> None:
     assert "20 in all of them)." in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("format_name", ["markdown", "html", "csv"])
+@pytest.mark.parametrize("format_name", ["markdown", "html"])
 def test_same_runs_same_bytes(format_name: str, tmp_path: Path) -> None:
     folders = write_runs(
         tmp_path, make_document("a", samples=3, k=(1, 3)), make_document("b", decoding="guided")
@@ -321,7 +292,7 @@ def test_bad_folders(tmp_path: Path) -> None:
             report(folders, "markdown")
     (folder / "results.json").write_text("[]")
     with pytest.raises(InputError, match=r"results\.json: at /: expected an object"):
-        report([folder], "csv")
+        report([folder], "markdown")
 
 
 @pytest.mark.parametrize("package", ["jinja2", "vl_convert"])
@@ -332,8 +303,7 @@ def test_only_html_needs_an_extra(
         function.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     folders = write_runs(tmp_path, make_document())
-    for format_name in ("markdown", "csv"):
-        assert report(folders, format_name, tmp_path / "out") == 0
+    assert report(folders, "markdown", tmp_path / "out") == 0
     with pytest.raises(MissingExtraError, match=r"verilocc-bench\[report\]"):
         report(folders, "html")
 

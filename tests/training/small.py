@@ -34,6 +34,18 @@ def base_model(context: int = 4096) -> str:
     return str(save_model(folder, context=context))
 
 
+TRAINING = {
+    "steps": 9,
+    "batch_tokens": 2048,
+    "maximum_tokens": 4096,
+    "learning_rate": 0.01,
+    "warmup_steps": 2,
+    "save_steps": 3,
+    "log_steps": 1,
+    "threads": 1,
+}
+
+
 def document(**changes: Any) -> dict[str, Any]:
     """What a recipe's file says: three checkpoints, of two formats."""
     return {
@@ -46,16 +58,7 @@ def document(**changes: Any) -> dict[str, Any]:
         ],
         "split": "test",
         "validation_split": None,
-        "training": {
-            "steps": 9,
-            "batch_tokens": 2048,
-            "maximum_tokens": 4096,
-            "learning_rate": 0.01,
-            "warmup_steps": 2,
-            "save_steps": 3,
-            "log_steps": 1,
-            "threads": 1,
-        },
+        "training": TRAINING,
         **changes,
     }
 

@@ -7,8 +7,6 @@ import random
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 from verilocc_bench.training.batches import IGNORED, Batches
 from verilocc_bench.training.examples import Examples
 

@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("transformers")
-
 from transformers import PreTrainedTokenizerFast
 
 from tests.model.scripted import ScriptedModel, run_episode

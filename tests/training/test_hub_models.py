@@ -9,11 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
-
 import transformers
 
 from tests.hub.fixtures import hub, hub_server

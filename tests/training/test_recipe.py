@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.training.small import base_model, document, write_recipe
+from tests.training.small import TRAINING, base_model, document, write_recipe
 from verilocc_bench.errors import InputError
 from verilocc_bench.training import find_recipe, read_recipe
 from verilocc_bench.training.notes.recipe import NotesRecipe
@@ -22,8 +22,7 @@ WINDOW = {"format": "window", "label": "best"}
 
 
 def training(**changes: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {**document()["training"], **changes}
-    return {"training": found}
+    return {"training": {**TRAINING, **changes}}
 
 
 def source(**changes: Any) -> dict[str, Any]:

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("triton")
-
 import triton
 
 import verilocc_bench as vb

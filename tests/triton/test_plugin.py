@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("triton")
-
 import triton
 
 import verilocc_bench as vb

@@ -9,11 +9,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("transformers")
-
 import datasets
+import pytest
 from datasets.fingerprint import Hasher
 
 from tests.model.tiny_models import byte_level_tokenizer

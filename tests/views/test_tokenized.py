@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 from tests.model.scripted import ScriptedModel, run_episode
 from tests.model.tiny_models import load, metaspace_tokenizer, save_model
 from verilocc_bench.allocators import (

@@ -88,20 +88,11 @@ def _give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _separated(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with `--` before llc's."""
-    if arguments[:1] != ["llc"]:
-        return list(arguments)
-    from verilocc_bench.cli.compiler_arguments import with_separator
-
-    return with_separator(arguments)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status."""
     _open_closed_streams()
     parser = build_parser()
-    options = parser.parse_args(_separated(sys.argv[1:] if arguments is None else arguments))
+    options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help(sys.stderr)
         return 2

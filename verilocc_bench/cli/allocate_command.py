@@ -8,7 +8,8 @@ import sys
 
 from verilocc_bench.allocators import AllocationInterrupted, Response
 from verilocc_bench.api.working import prepared_for
-from verilocc_bench.cli.instance import load_instance, tell_objective
+from verilocc_bench.cli.instance import load_instance
+from verilocc_bench.cli.output_stream import tell_objective
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (

@@ -20,7 +20,6 @@ from verilocc_bench.cli.argument_types import (
 )
 from verilocc_bench.cli.compiler_arguments import (
     add_capture_options,
-    add_llc_options,
     add_measure_options,
 )
 from verilocc_bench.cli.dataset_arguments import (
@@ -332,7 +331,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("markdown", "html", "csv", "eval-results"),
+        choices=("markdown", "html", "eval-results"),
         default="markdown",
         help="for people; or for the repository of a model on the Hub (eval-results)",
     )
@@ -362,7 +361,6 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
         "run a script with Triton kernels without a GPU, and make a dataset of what it compiles",
         add_capture_options,
     ),
-    "llc": ("take llc's place in a build, with our registers in the middle", add_llc_options),
     "problem": ("say what a file holds, and what the compiler's own answer is", _problem),
     "bound": ("say how few registers a function can do with, with a proof", _bound),
     "normalize": ("turn machine IR, LLVM IR, PTX or a cubin into normalized text", _normalize),

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from verilocc_bench.cli.argument_types import names, natural, output_folder, positive
 from verilocc_bench.cli.run_arguments import sizes
-from verilocc_bench.settings.command_line import add_settings
-from verilocc_bench.settings.search import OBJECTIVE_OF_CODE
 
 
 def add_capture_options(parser: argparse.ArgumentParser) -> None:
@@ -78,31 +75,3 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
         "--shared", type=natural, metavar="BYTES", help="bytes of local memory (default: the row's)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def add_llc_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what `llc` takes of its own."""
-    parser.usage = "%(prog)s [OPTIONS --] LLC_ARGUMENTS..."
-    parser.add_argument(
-        "--model", default="best", metavar="M", help="an allocator (default: %(default)s)"
-    )
-    parser.add_argument("--seed", type=natural, default=0, help="seed")
-    parser.add_argument("--quiet", action="store_true", help="say nothing of what is done")
-    parser.add_argument(
-        "arguments",
-        metavar="LLC_ARGUMENTS",
-        nargs="*",
-        help="llc's own arguments; options of this command come before them, and -- in between",
-    )
-    add_settings(parser, OBJECTIVE_OF_CODE)
-
-
-def with_separator(arguments: Sequence[str]) -> list[str]:
-    """The command line with `--` before llc's own arguments, if it is of this command.
-
-    Without `--` all arguments are llc's.
-    """
-    found = list(arguments)
-    if found[:1] == ["llc"] and "--" not in found and found[1:] not in (["--help"], ["-h"]):
-        found.insert(1, "--")
-    return found

@@ -78,9 +78,6 @@ def add_dataset_actions(parser: argparse.ArgumentParser) -> None:
     stats = add("stats", "count and measure the rows of a dataset")
     stats.add_argument("folder", metavar="DATASET", help="mini or a folder")
     stats.add_argument("--plots", type=output_folder, metavar="DIR", help="write pictures there")
-    diff = add("diff", "compare two datasets, row by row")
-    for name in ("old", "new"):
-        diff.add_argument(name, metavar=name.upper(), help="mini, a folder, or an id on the Hub")
     rebuild = add("rebuild", "compile rows of a dataset again and compare every byte")
     rebuild.add_argument("folder", metavar="DATASET", help="mini or a folder")
     rebuild.add_argument("--sample", type=positive, metavar="N", help="only N rows")
@@ -90,7 +87,7 @@ def add_dataset_actions(parser: argparse.ArgumentParser) -> None:
     )
     for each in (check, rebuild):
         each.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes")
-    for each in (check, stats, diff, rebuild):
+    for each in (check, stats, rebuild):
         each.add_argument("--json", action="store_true", help="print one JSON document")
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dataset_builders.inspection.diff import DatasetDiff
     from dataset_builders.inspection.findings import CheckReport
     from dataset_builders.inspection.rebuild import RebuildReport
 
@@ -20,7 +19,7 @@ SHOWN = 10
 
 def run(options: argparse.Namespace) -> int:
     """Runs the action; the status is 1 if something is wrong or different."""
-    actions = {"check": _check, "stats": _stats, "diff": _diff, "rebuild": _rebuild}
+    actions = {"check": _check, "stats": _stats, "rebuild": _rebuild}
     return actions[options.action](options)
 
 
@@ -78,50 +77,6 @@ def _stats(options: argparse.Namespace) -> int:
     else:
         print("\n".join(map(plain_table, statistics_tables(statistics))), end="")
     return 0
-
-
-def _diff(options: argparse.Namespace) -> int:
-    from dataset_builders.inspection.diff import diff_datasets
-    from dataset_builders.inspection.layout import locate_dataset
-
-    old, new = (locate_dataset(name, hub=True) for name in (options.old, options.new))
-    difference = diff_datasets(old, new)
-    if options.json:
-        print(json.dumps(difference.to_json(), indent=2))
-    else:
-        _print_diff(difference)
-    return 0 if difference.equal else 1
-
-
-def _print_diff(difference: DatasetDiff) -> None:
-    if difference.equal:
-        print("equal")
-        return
-
-    def section(name: str, lines: Iterable[str]) -> None:
-        listed = list(lines)
-        _print_some(f"{name}: {len(listed)}", listed)
-
-    section("manifest", (f"{k}: {a} -> {b}" for k, (a, b) in difference.manifest.items()))
-    section("rows added", difference.added)
-    section("rows removed", difference.removed)
-    section("functions changed", (f"{p}: {a} -> {b}" for p, a, b in difference.replaced))
-    section("rows moved", (f"{i}: {a} -> {b}" for i, a, b in difference.moved))
-    section("columns changed", (f"{name}: {n} rows" for name, n in difference.columns.items()))
-    lines = [
-        f"{row.id}: {', '.join(row.columns)}"
-        + (f"; registers {row.registers[0]} -> {row.registers[1]}" if row.registers else "")
-        for row in difference.changed
-    ]
-    section("rows changed", lines)
-    section(
-        "rejected points changed",
-        (
-            f"{point}: {old or 'not rejected'} -> {new or 'not rejected'}"
-            for point, (old, new) in difference.rejected.items()
-        ),
-    )
-    section("files changed", difference.files)
 
 
 def _rebuild(options: argparse.Namespace) -> int:

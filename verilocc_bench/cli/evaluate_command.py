@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from verilocc_bench.cli.instance import tell_objective
-from verilocc_bench.cli.output_stream import reserved_stdout
+from verilocc_bench.cli.output_stream import reserved_stdout, tell_objective
 from verilocc_bench.cli.terminal import table_style
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (

@@ -13,8 +13,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.api.problems import DatasetPlace, Problem, read_problem
 from verilocc_bench.backends import Backend, ReadOptions
 from verilocc_bench.edits import Answer
-from verilocc_bench.settings.allocator import AllocatorSettings
-from verilocc_bench.settings.search import SearchSettings
 from verilocc_bench.verification import Verifier
 
 
@@ -35,13 +33,6 @@ def tell_remarks(options: argparse.Namespace, source: str | Path, remarks: Seque
     """Prints what a user has to know of some code on standard error."""
     for remark in remarks:
         print(f"verilocc-bench {options.command}: {source}: {remark}", file=sys.stderr)
-
-
-def tell_objective(options: argparse.Namespace, model: str, settings: AllocatorSettings) -> None:
-    """Says on standard error what an allocator that searches is after."""
-    if isinstance(settings, SearchSettings):
-        line = f"verilocc-bench {options.command}: {model}: objective {settings.objective}"
-        print(line, file=sys.stderr)
 
 
 def read_options(options: argparse.Namespace) -> ReadOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import sys
@@ -11,6 +12,8 @@ from typing import TextIO
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT
+from verilocc_bench.settings.allocator import AllocatorSettings
+from verilocc_bench.settings.search import SearchSettings
 
 
 def summary_stream(output: Path | None, *, json: bool) -> TextIO:
@@ -52,3 +55,10 @@ def reserved_stdout() -> Iterator[TextIO | None]:
             with contextlib.suppress(ValueError):  # an allocator may have closed it
                 sys.stdout.flush()
             os.dup2(saved, 1)
+
+
+def tell_objective(options: argparse.Namespace, model: str, settings: AllocatorSettings) -> None:
+    """Says on standard error what an allocator that searches is after."""
+    if isinstance(settings, SearchSettings):
+        line = f"verilocc-bench {options.command}: {model}: objective {settings.objective}"
+        print(line, file=sys.stderr)

@@ -7,13 +7,12 @@ import sys
 
 from verilocc_bench.evaluation.hub_results import eval_results_yaml
 from verilocc_bench.files import STANDARD_OUTPUT, is_stream, write_output
-from verilocc_bench.report.comma_separated import render_csv
 from verilocc_bench.report.html import render_html
 from verilocc_bench.report.markdown import render_markdown
 from verilocc_bench.report.runs import make_sections, read_runs
 from verilocc_bench.report.transcript_pages import write_transcript_pages
 
-_RENDER = {"markdown": render_markdown, "html": render_html, "csv": render_csv}
+_RENDER = {"markdown": render_markdown, "html": render_html}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.backends import Kernel, backend_of
 from verilocc_bench.dataset import RawRow, load_raw_rows
 from verilocc_bench.errors import InputError
+
+if TYPE_CHECKING:  # reading code needs half of the package, and runs over rows need no code
+    from verilocc_bench.backends import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class CodeSource:
 
         Raises InputError if the dataset has none, or it is another function's.
         """
+        from verilocc_bench.backends import backend_of
+
         backend = backend_of(problem.target)
         for split in self.splits:
             place = self.dataset, split, self.revision, problem.target.name

@@ -16,7 +16,6 @@ from typing import Any
 
 from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.backends import ComparedAllocation, backend_of
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.evaluation.code_source import CodeSource
@@ -70,6 +69,8 @@ def check_machine_code(archs: Sequence[str], folder: Path | None) -> None:
     """Raises InputError, before any work, if a tool is missing or nothing can be kept."""
     if folder is None:
         raise InputError("--machine-code is for --output-path: the answers are read from there")
+    from verilocc_bench.backends import backend_of
+
     for arch in dict.fromkeys(archs):
         backend_of(get_target(arch)).check_comparison()
 
@@ -85,6 +86,8 @@ def compare_code(
     Without a label the other side is the compiler's allocation in the same compile.
     Raises InputError if the dataset does not have the compiled code.
     """
+    from verilocc_bench.backends import ComparedAllocation, backend_of
+
     backend = backend_of(problem.target)
     kernel = code.kernel(problem)
     other = ComparedAllocation("label", None if label is None else Answer(label))
@@ -115,6 +118,8 @@ def measure_machine_code(
 
     `jobs` is a number of processes. `progress` is told of each function that is done.
     """
+    from verilocc_bench.backends import backend_of
+
     assert run.ledger is not None
     run.ledger.refresh()
     configuration = run.configuration

@@ -6,12 +6,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.code_cost import CodeCost
-from verilocc_bench.backends import Kernel, code_cost_of, runnable_problem
 from verilocc_bench.dataset import Row, check_row
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
@@ -20,6 +19,9 @@ from verilocc_bench.evaluation.records import Timing
 from verilocc_bench.files import parse_json
 from verilocc_bench.verification import Verifier
 from verilocc_bench.verification.judges import Judges
+
+if TYPE_CHECKING:
+    from verilocc_bench.backends import Kernel
 
 
 class PreparedProblem:
@@ -49,6 +51,8 @@ class PreparedProblem:
 
         Raises InputError without compiled code, where the target needs it.
         """
+        from verilocc_bench.backends import runnable_problem
+
         return runnable_problem(self.problem, partial(self._read_kernel, "--runnable"))
 
     def code_cost(self) -> Callable[[NamedAssignment], CodeCost] | None:
@@ -57,6 +61,8 @@ class PreparedProblem:
         A new one each time: it remembers what it was asked. Raises InputError without
         compiled code, and without llc.
         """
+        from verilocc_bench.backends import code_cost_of
+
         return code_cost_of(self.problem, lambda: self._compiled_kernel)
 
     @cached_property

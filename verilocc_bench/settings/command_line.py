@@ -17,7 +17,7 @@ from verilocc_bench.settings.language_model import (
     SamplingStrategy,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.search import Objective, PlacementSettings, SearchSettings
+from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 
 _KINDS: tuple[type[AllocatorSettings], ...] = (
     AllocatorSettings,
@@ -32,13 +32,8 @@ _KINDS: tuple[type[AllocatorSettings], ...] = (
 Settings = TypeVar("Settings", bound=AllocatorSettings)
 
 
-def add_settings(
-    parser: argparse.ArgumentParser, objective: Objective = Objective.REGISTERS
-) -> None:
-    """Adds the flags of all kinds to a command; each is None where it is not given.
-
-    `objective` is the command's own default of `--objective`, for the help.
-    """
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags of all kinds to a command; each is None where it is not given."""
     groups: dict[str, Any] = {}
     added = set[str]()
     for kind in _KINDS:
@@ -48,11 +43,7 @@ def add_settings(
             if each.name not in added:
                 added.add(each.name)
                 flag = flag_of(each)
-                arguments = dict(flag.arguments)
-                if each.name == "objective":
-                    told = f"(default: {each.default})"
-                    arguments["help"] = arguments["help"].replace(told, f"(default: {objective})")
-                groups[kind.FLAG_GROUP].add_argument(flag.name, dest=each.name, **arguments)
+                groups[kind.FLAG_GROUP].add_argument(flag.name, dest=each.name, **flag.arguments)
 
 
 def check_flags(
@@ -74,11 +65,6 @@ def check_flags(
         # A flag that asks for nothing (`--few-shot 0`, `--no-chat`) does no harm.
         if name not in used and getattr(options, name):
             raise InputError(f"{flag} means nothing to {' or '.join(models)}")
-
-
-def given_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings of any kind that the flags give, by their names."""
-    return {each.name: getattr(options, each.name) for each in _given(options)}
 
 
 def read_settings(options: argparse.Namespace, kind: type[Settings]) -> Settings:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.amdgpu.machine_ir import ROWS, load
+from tests.backends.amdgpu.machine_ir import RAW, ROWS
 from tests.sampling import few_rows, some_of
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.compare import compare
@@ -33,7 +33,7 @@ LOOP = Path(__file__).parent / "kernels" / "divergent_loop.ll"
 
 def ir_of(row: Row) -> str:
     """The LLVM IR in a row's machine IR, which llc compiles like any other."""
-    return textwrap.dedent(load(row).text.partition("--- |\n")[2].partition("\n...\n")[0])
+    return textwrap.dedent(RAW[row.id].partition("--- |\n")[2].partition("\n...\n")[0])
 
 
 def kernels_of(text: str, arch: str) -> list[MachineKernel]:

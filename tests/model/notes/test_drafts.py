@@ -6,21 +6,19 @@ import random
 from collections.abc import Sequence
 
 import pytest
+import torch
 
 from tests.generated import random_function
 from tests.model.notes.test_shipped_notes import shipped, smallest
 from verilocc_bench.allocators import Request, Response
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.model.notes import drafts as drafting
 from verilocc_bench.model.notes.notes_allocator import NotesAllocator
 from verilocc_bench.model.notes.notes_files import load_network
+from verilocc_bench.model.notes.notes_network import NotesConfiguration, NotesNetwork
 from verilocc_bench.model.notes.notes_words import vocabulary
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
-
-torch = pytest.importorskip("torch")
-
-from verilocc_bench.model.notes import drafts as drafting  # noqa: E402
-from verilocc_bench.model.notes.notes_network import NotesConfiguration, NotesNetwork  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

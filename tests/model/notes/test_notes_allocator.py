@@ -15,16 +15,13 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.model.notes.notes_allocator import ASKED_AGAIN, NotesAllocator
 from verilocc_bench.model.notes.notes_files import notes_folder, save_network
-from verilocc_bench.model.notes.notes_words import vocabulary
-from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
-from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
-
-torch = pytest.importorskip("torch")
-
-from verilocc_bench.model.notes.notes_network import (  # noqa: E402
+from verilocc_bench.model.notes.notes_network import (
     NotesConfiguration,
     NotesNetwork,
 )
+from verilocc_bench.model.notes.notes_words import vocabulary
+from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
+from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,9 @@ from tests.generated import random_function
 from tests.model.notes.speaker import read
 from verilocc_bench.allocators import FailureKind, Feedback, Request, Response
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.model.notes import drafts
 from verilocc_bench.model.notes.notes_allocator import ASKED_AGAIN, NotesAllocator
+from verilocc_bench.model.notes.notes_network import NotesConfiguration, NotesNetwork
 from verilocc_bench.model.notes.notes_reading import passes_of
 from verilocc_bench.model.notes.notes_window import (
     NoBlockLeft,
@@ -21,11 +23,6 @@ from verilocc_bench.model.notes.reading_order import in_reading_order
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.verification import Verifier
-
-torch = pytest.importorskip("torch")
-
-from verilocc_bench.model.notes import drafts  # noqa: E402
-from verilocc_bench.model.notes.notes_network import NotesConfiguration, NotesNetwork  # noqa: E402
 
 SMALL = NotesConfiguration(hidden=16, layers=2, heads=2, head_width=8, feed_forward=16)
 

@@ -11,16 +11,13 @@ from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.evaluation.models import resolve_model
+from verilocc_bench.model.notes.notes_files import load_network
 from verilocc_bench.model.shipped import shipped_folder
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.training.notes.recipe import NotesRecipe
 from verilocc_bench.training.recipe import find_recipe_file, read_document
 from verilocc_bench.verification import Verifier
-
-pytest.importorskip("torch")
-
-from verilocc_bench.model.notes.notes_files import load_network
 
 LAST = "reference-further"
 """The recipe by which it was trained last."""

@@ -8,21 +8,16 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import pytest
-
 from tests.generated import random_function
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.ir import parse_function
 from verilocc_bench.model.notes.notes_words import vocabulary
+from verilocc_bench.training.notes import run
 from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
+from verilocc_bench.training.notes.pools import pool_batches
+from verilocc_bench.training.notes.recipe import NotesRecipe
 from verilocc_bench.training.recipe_files import find_recipe_file, read_document
-
-torch = pytest.importorskip("torch")
-
-from verilocc_bench.evaluation.models import resolve_model  # noqa: E402
-from verilocc_bench.training.notes import run  # noqa: E402
-from verilocc_bench.training.notes.pools import pool_batches  # noqa: E402
-from verilocc_bench.training.notes.recipe import NotesRecipe  # noqa: E402
 
 
 def in_words(lesson: Lesson) -> list[str]:

@@ -7,19 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.models import resolve_model
+from verilocc_bench.model.notes.notes_files import load_network
+from verilocc_bench.model.notes.notes_network import NotesConfiguration
+from verilocc_bench.training.notes import run
+from verilocc_bench.training.notes.pools import pool_batches
+from verilocc_bench.training.notes.recipe import NotesRecipe
 from verilocc_bench.training.recipe_files import find_recipe_file, read_document
-
-torch = pytest.importorskip("torch")
-
-from verilocc_bench.model.notes.notes_files import load_network  # noqa: E402
-from verilocc_bench.model.notes.notes_network import NotesConfiguration  # noqa: E402
-from verilocc_bench.training.notes import run  # noqa: E402
-from verilocc_bench.training.notes.pools import pool_batches  # noqa: E402
-from verilocc_bench.training.notes.recipe import NotesRecipe  # noqa: E402
 
 
 @pytest.fixture
