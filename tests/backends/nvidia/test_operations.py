@@ -315,9 +315,17 @@ def test_products_of_a_warp_group(line: str, definitions: str, uses: str) -> Non
     test_definitions_and_uses(line, definitions, uses)
 
 
-def test_an_accumulator_elsewhere_is_rejected() -> None:
-    with pytest.raises(RejectedKernel, match="HGMMA"):
-        effects_of("HGMMA.64x64x16.F32", ("R28", "gdesc[UR4]", "R28"))
+@pytest.mark.parametrize(
+    ("opcode", "at"),
+    [
+        ("HGMMA.64x64x16.F32", "R30"),
+        ("HGMMA.64x64x8.F32.TF32", "R28"),
+        ("IGMMA.64x16x32.S8.S8", "R28"),
+    ],
+)
+def test_an_accumulator_elsewhere_is_rejected(opcode: str, at: str) -> None:
+    with pytest.raises(RejectedKernel, match="GMMA"):
+        effects_of(opcode, (at, "gdesc[UR4]", at))
 
 
 def test_every_row_has_a_sample_and_no_opcode_two_rows() -> None:
