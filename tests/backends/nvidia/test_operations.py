@@ -31,6 +31,7 @@ SAMPLES = [
     ("VIADD R2, R0, 0xffffffe", "R2", "R0"),
     ("VIADDMNMX R51, R51, UR5, RZ, !PT", "R51", "R51 UR5"),
     ("VIMNMX R11, R3, 0x8, PT", "R11", "R3"),
+    ("VIMNMX3 R28, R54, R44, R57, PT", "R28", "R54 R44 R57"),
     ("UIADD3.64 UR20, UR8, 0x2, URZ", "UR20:2", "UR8:2"),
     ("WARPSYNC.ALL", "", ""),
     ("LDG.E R16, [R10.64]", "R16", "R10:2"),

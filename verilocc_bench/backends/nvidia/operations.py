@@ -230,6 +230,7 @@ _INTEGER = (
     OperationForm("VIADD", "D1 S1 S1", "", "16x2"),
     OperationForm("VIADDMNMX", "D1 S1 S1 S1 P", "", "U32 RELU"),
     OperationForm("VIMNMX", "D1 S1 S1 P", "", "U32 RELU"),
+    OperationForm("VIMNMX3", "D1 S1 S1 S1 P", "", "U32 RELU"),
     OperationForm("SEL", "D1 S1 S1 P"),
     OperationForm("IABS", "D1 S1"),
     OperationForm("IDP", "D1 S1 S1 S1", "2A|4A", _SMALL + "HI LO"),
