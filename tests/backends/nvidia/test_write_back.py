@@ -181,7 +181,7 @@ def test_other_kernels_of_the_cubin_stay() -> None:
 
 def test_a_cubin_of_another_architecture_is_refused() -> None:
     with pytest.raises(
-        InputError, match="x: expected a cubin for sm_80 or sm_90, this is one for sm_86"
+        InputError, match="x: expected a cubin for sm_80, sm_89 or sm_90, this is one for sm_86"
     ):
         disassembled_function(assembled(LOOP.replace("sm_80", "sm_86"), "sm_86"), "x", "sums")
 

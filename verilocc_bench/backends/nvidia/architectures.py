@@ -35,8 +35,8 @@ class Architecture:
 
     `number` is its compute capability without the dot. `flags` are the e_flags that ptxas
     13 writes into a cubin. `fixed_latency` are the operations that have a fixed latency
-    here and a variable one elsewhere. `distances` is the file of its table of distances, in
-    which the operations `alone` have classes of their own. With
+    here and a variable one elsewhere. `distances` is the file of its table of distances, or
+    None if nothing is mined yet; there the operations `alone` have classes of their own. With
     `prints_register_count` the count stands in the code section's header, too.
     `jump_offset` are the fields of a jump's offset, in bytes from the next instruction: the
     first bit in the word, the lowest bit of the offset there, and the width.
@@ -45,7 +45,7 @@ class Architecture:
     number: int
     flags: int
     fixed_latency: frozenset[str]
-    distances: str
+    distances: str | None
     alone: frozenset[str]
     jump_offset: tuple[tuple[int, int, int], ...]
     prints_register_count: bool
@@ -74,6 +74,14 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             prints_register_count=True,
         ),
         Architecture(
+            89,
+            0x06005904,
+            frozenset(),
+            None,
+            frozenset(),
+            prints_register_count=True,
+        ),
+        Architecture(
             90,
             0x06005A04,
             # No barrier stands at R2UR in 89 of 89 kernels, unlike on sm_80, nor at the
@@ -90,13 +98,17 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 }
 
 
+_FIRST, _LAST = [*ARCHITECTURES][:-1], [*ARCHITECTURES][-1]
+KNOWN = f"{', '.join(_FIRST)} or {_LAST}"
+"""Their names, for messages."""
+
+
 def architecture_named(name: str, source: object = None) -> Architecture:
     """The row of that name. Raises InputError about `source` that lists the known ones."""
     row = ARCHITECTURES.get(name)
     if row is None:
-        known = " or ".join(ARCHITECTURES)
         raise InputError(
-            f"expected a cubin for {known}, this is one for {name}",
+            f"expected a cubin for {KNOWN}, this is one for {name}",
             source=None if source is None else str(source),
         )
     return row
