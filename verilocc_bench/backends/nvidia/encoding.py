@@ -39,17 +39,18 @@ _PREDICATE_BITS = frozenset({68, 77, 81, 84, 87})
 _REGISTER_KINDS = "RrUuJ"
 _PREDICATE_KINDS = "PpQq"
 _ELEMENT = re.compile(
-    r"-|(?P<bit>\d+)(?P<optional>\?)?|\[(?P<general>\d+)?(?:\+(?P<uniform>\d+))?\]"
+    r"-|(?P<inverted>~)?(?P<bit>\d+)(?P<optional>\?)?|\[(?P<general>\d+)?(?:\+(?P<uniform>\d+))?\]"
 )
 _REUSE = frozenset(REUSE.split())
 
 
 @dataclass(frozen=True, slots=True)
 class BitField:
-    """`width` bits of the word from bit `start` on."""
+    """`width` bits of the word from bit `start` on; `inverted` ones hold the complement."""
 
     start: int
     width: int
+    inverted: bool = False
 
     @property
     def mask(self) -> int:
@@ -58,12 +59,16 @@ class BitField:
 
     def read(self, word: int) -> int:
         """The value of the field."""
-        return (word & self.mask) >> self.start
+        return ((word ^ self._complement) & self.mask) >> self.start
 
     def write(self, word: int, value: int) -> int:
         """The word with `value` in the field. The value must fit."""
         assert 0 <= value < 1 << self.width
-        return word & ~self.mask | value << self.start
+        return word & ~self.mask | value << self.start ^ self._complement
+
+    @property
+    def _complement(self) -> int:
+        return self.mask if self.inverted else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +84,11 @@ class _Element:
     general: int | None = None
     uniform: int | None = None
     optional: bool = False
+    inverted: bool = False
 
 
-_Alignment = tuple[tuple[_Element, ...], tuple[int, ...]]
-"""The element of each printed operand, and the bits of the omitted predicates."""
+_Alignment = tuple[tuple[_Element, ...], tuple[BitField, ...]]
+"""The element of each printed operand, and the fields of the omitted predicates."""
 
 
 def register_fields(instruction: SassInstruction) -> Mapping[int, BitField]:
@@ -104,7 +110,8 @@ def register_fields(instruction: SassInstruction) -> Mapping[int, BitField]:
         bit = _bit(reference, elements, operands)
         if bit is None:
             raise _uncovered(instruction)
-        field = BitField(bit, _WIDTHS[reference.file])
+        inverted = reference.operand >= 0 and elements[reference.operand].inverted
+        field = BitField(bit, _WIDTHS[reference.file], inverted)
         if field.read(instruction.encoding) != reference.first:
             raise _uncovered(instruction)
         fields[number] = field
@@ -175,7 +182,7 @@ def _elements(instruction: SassInstruction) -> tuple[_Element, ...]:
     for elements, absent in _alignments(
         instruction.opcode, instruction.architecture, word & _OPCODE_BITS, kinds
     ):
-        if all(word >> bit & 7 == 7 for bit in absent) and all(
+        if all(each.read(word) == 7 for each in absent) and all(
             _agrees(element, operand, word)
             for element, operand in zip(elements, operands, strict=True)
         ):
@@ -195,7 +202,7 @@ def _agrees(element: _Element, operand: SassOperand, word: int) -> bool:
         )
     if element.bit is None:
         return operand.index is None
-    field = BitField(element.bit, _WIDTHS[operand.file])
+    field = BitField(element.bit, _WIDTHS[operand.file], element.inverted)
     constant = (1 << field.width) - 1
     return field.read(word) == (constant if operand.index is None else operand.index)
 
@@ -223,7 +230,7 @@ def _align(elements: tuple[_Element, ...], kinds: str) -> Iterator[_Alignment]:
             yield (first, *chosen), absent
     if first.optional and first.bit is not None:
         for chosen, absent in _align(rest, kinds):
-            yield chosen, (first.bit, *absent)
+            yield chosen, (BitField(first.bit, _WIDTHS["P"], first.inverted), *absent)
 
 
 @cache
@@ -248,9 +255,10 @@ def _element(text: str) -> _Element:
     if match["bit"] is not None:
         bit = int(match["bit"])
         kind = _PREDICATE_KINDS if bit in _PREDICATE_BITS else _REGISTER_KINDS
-        return _Element(kind, bit, optional=match["optional"] is not None)
+        optional, inverted = (match[name] is not None for name in ("optional", "inverted"))
+        return _Element(kind, bit, optional=optional, inverted=inverted)
     if text == "-":
-        return _Element("ICSBKLMAqQ")
+        return _Element("ICSBKLMA")
     general, uniform = match["general"], match["uniform"]
     return _Element(
         "ACG",

@@ -6,6 +6,7 @@ the colon the first bit of the field of each printed operand:
 
     16            a register (8 bits, uniform ones 6) or a predicate (3 bits)
     81?           a predicate that is not printed if the field says PT
+    ~87           a predicate whose field holds the complement
     [24+32]       an address or an indexed constant: its R at 24, its UR or the hidden
                   uniform pair at 32; [24] or [+32]: only one of them
     -             no register field
@@ -72,15 +73,12 @@ IMMA 237: 16 24 32 64 40 -
 
 _WARP_GROUP = """
 FENCE 3c6:
-HGMMA 9f0: 16 [+24] 64
-HGMMA 9f0: 16 [+24] 64 -
-HGMMA 9f0: 16 [+24] 64 - -
-HGMMA df0: 16 24 [+32] 64
-HGMMA df0: 16 24 [+32] 64 -
-HGMMA df0: 16 24 [+32] 64 - -
-IGMMA 9f1: 16 [+24] 64
-IGMMA 9f1: 16 [+24] 64 -
-IGMMA 9f1: 16 [+24] 64 - -
+HGMMA 9f0: 16 [+24] 64 ~87?
+HGMMA 9f0: 16 [+24] 64 ~87? -
+HGMMA df0: 16 24 [+32] 64 ~87?
+HGMMA df0: 16 24 [+32] 64 ~87? -
+IGMMA 9f1: 16 [+24] 64 ~87?
+IGMMA 9f1: 16 [+24] 64 ~87? -
 WARPGROUP 9c5:
 WARPGROUP 9c5: - -
 """
