@@ -46,11 +46,43 @@ from verilocc_bench.measuring.blocks import MULTIPROCESSORS
 _CARD = MULTIPROCESSORS["sm_90"]
 _MOST_REGISTERS = 255
 _NEAR = 16
-_MOST_INSTRUCTIONS = 1_500
+_MOST_INSTRUCTIONS = 1_600
 SECONDS = 4.0
 """Of processor time, for each search."""
 _FAMILIES = ("gemm", "mha_forward", "gemm_gated", "gemm_batched", "mha_backward_dq",
              "mha_backward_dkdv", "gemm_weight_only", "gemm_persistent")  # fmt: skip
+
+# kernel, type, tile, warps, stages, and the matrices that are transposed, or the head and mask
+_COMMON = """\
+gemm fp16 128x128x64 4 3
+gemm bf16 128x256x64 8 3
+gemm fp16 128x128x64 8 4
+gemm fp16 64x128x64 4 3
+gemm bf16 256x128x64 8 3
+mha_forward fp16 128x64 4 3 64 causal
+mha_forward bf16 128x64 8 2 128 causal
+mha_forward fp16 128x128 4 2 64
+mha_forward fp16 128x128 8 2 128
+mha_forward bf16 64x64 4 3 64 causal"""
+_MORE = """\
+gemm fp16 64x64x64 4 3
+gemm bf16 64x64x32 4 4 b
+gemm fp16 128x64x64 4 3 a
+gemm bf16 64x128x32 4 3 ab
+gemm_batched fp16 64x64x64 4 3
+gemm_persistent fp16 64x64x64 4 3 b
+gemm bf16 64x128x128 4 2
+gemm fp16 128x64x32 4 4 b
+gemm_batched bf16 128x64x64 4 2 b
+gemm_persistent bf16 64x128x64 4 2
+gemm bf16 128x128x32 4 3
+gemm fp16 64x64x128 4 2 ab
+mha_forward fp16 64x64 4 2 64
+mha_forward bf16 64x32 4 3 64
+mha_forward fp16 64x64 4 2 32 causal
+mha_forward fp16 64x64 4 2 128
+mha_forward bf16 64x32 4 2 128
+mha_forward fp16 64x32 4 2 64 causal"""
 
 
 @dataclass
@@ -83,28 +115,34 @@ class Sides:
         return lowered.register_count
 
 
+def _common(line: str) -> SweepPoint:
+    """A point of the tables above."""
+    kernel, dtype, tile, warps, stages, *more = line.split()
+    sizes = dict(zip(("block_m", "block_n", "block_k"), map(int, tile.split("x")), strict=False))
+    common = {"dtype": dtype, **sizes, "num_warps": int(warps), "num_stages": int(stages)}
+    if kernel == "mha_forward":
+        head = int(more[0])
+        own = {"head_dim": head, "block_d": head, "causal": "causal" in more}
+    else:
+        turned = "".join(more)
+        own = {"out_dtype": dtype, "transpose_a": "a" in turned, "transpose_b": "b" in turned}
+    return make_point("sm_80", kernel, common | own)
+
+
 def points() -> Iterator[tuple[str, SweepPoint]]:
     """The doors and points, the ones that tell most first."""
     mini = list(sweep_named("mini").points(["sm_80"]))
     small = [p for p in sweep_named("small").points(["sm_80"]) if p.kernel in _FAMILIES]
-    common = [
-        make_point("sm_80", "gemm", {"dtype": t, "out_dtype": t, "block_m": m, "block_n": n,
-                                     "block_k": 64, "num_warps": w, "num_stages": s})
-        for t, m, n, w, s in (("fp16", 128, 128, 4, 3), ("bf16", 128, 256, 8, 3),
-                              ("fp16", 128, 128, 8, 4), ("fp16", 64, 128, 4, 3),
-                              ("bf16", 256, 128, 8, 3))
-    ] + [
-        make_point("sm_80", "mha_forward", {"dtype": t, "head_dim": d, "block_d": d, "causal": c,
-                                            "block_m": m, "block_n": n, "num_warps": w,
-                                            "num_stages": s})
-        for t, d, c, m, n, w, s in (("fp16", 64, True, 128, 64, 4, 3), ("bf16", 128, True, 128, 64, 8, 2),
-                                    ("fp16", 64, False, 128, 128, 4, 2), ("fp16", 128, False, 128, 128, 8, 2),
-                                    ("bf16", 64, True, 64, 64, 4, 3))
-    ]  # fmt: skip
+    common = [_common(line) for line in _COMMON.split("\n")]
     for point in common:
         yield from (("wgmma", point), ("mma", point))
-    for first, second in zip(mini, small, strict=False):
-        yield from (("mma", first), ("wgmma", first), ("wgmma", second))
+    more = [_common(line) for line in _MORE.split("\n")]
+    for number, first in enumerate(mini):
+        yield from (("mma", first), ("wgmma", first))
+        if number < len(more):
+            yield from (("wgmma", more[number]), ("mma", more[number]))
+    for point in small:
+        yield "wgmma", point
     for point in small:
         yield "mma", point
 
@@ -121,7 +159,8 @@ def collect(door: str, point: SweepPoint, work: Path) -> str:
     if door == "wgmma":
         from triton.backends.compiler import GPUTarget
 
-        with mock.patch.object(triton_compiler, "_target", lambda _: GPUTarget("cuda", 90, 32)):
+        hopper = GPUTarget("cuda", 90, 32)
+        with mock.patch.object(triton_compiler, "_target", return_value=hopper):
             compiled, architecture = triton_compiler.compile_to_ptx(point), "sm_90a"
         if "wgmma" not in compiled.ptx:
             return "no wgmma in it"

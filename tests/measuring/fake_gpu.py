@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,7 @@ _EXECUTED: dict[tuple[bytes, ...], list[bytes]] = {}
 
 def pretend(folder: Path, behaviour: str, request: str) -> None:
     """The worker's main on a pretended GPU."""
-    from verilocc_bench.measuring import worker
+    from verilocc_bench.measuring import driver, worker
     from verilocc_bench.references import Buffer
     from verilocc_bench.references.numbers import encode
 
@@ -221,7 +222,10 @@ def pretend(folder: Path, behaviour: str, request: str) -> None:
         )
     if what == "lost":
         library.do_MemcpyDtoD = lambda *_: 0  # type: ignore[method-assign]
-    ctypes.CDLL = lambda _name: library  # type: ignore[assignment, misc]
+    # Its own alone: numba needs the real one.
+    driver.ctypes = SimpleNamespace(  # type: ignore[assignment]
+        **{**vars(ctypes), "CDLL": lambda _name: library}
+    )
     worker.main(folder, json.loads(request))
 
 

@@ -54,7 +54,11 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
         help="a file with another; by default the compiler's own assignment",
     )
     parser.add_argument(
-        "-o", "--output", type=output_folder, metavar="DIR", help="write the folder there, or add the kernel to it"
+        "-o",
+        "--output",
+        type=output_folder,
+        metavar="DIR",
+        help="write the folder there, or add the kernel to it",
     )
     parser.add_argument(
         "--tiles",

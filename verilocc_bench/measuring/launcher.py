@@ -12,6 +12,7 @@ is there. Started again, it goes on.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -25,7 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 DOCUMENT = "measure.json"
 RESULTS = "results.jsonl"
@@ -34,6 +35,7 @@ OWN, SAME, OTHER, CONTROL = "own", "same", "other", "control"
 may round in another order; expected to break."""
 
 START_SECONDS = 60.0
+"""The most for a process to start, and to prepare the inputs of a kernel."""
 SHARES = {"bits": 0.6, "times": 0.9, "libraries": 0.95, "controls": 1.0}
 """The part of the time after which each part ends."""
 
@@ -192,18 +194,18 @@ class Run:
                        "device": self.options.device, "rounds": self.options.rounds,
                        "launches": self.options.launches}  # fmt: skip
             with Child([*self.worker, json.dumps(request)], self.options.jobs) as child:
-                limit = START_SECONDS + seconds
+                limit = START_SECONDS
                 while items:
                     line = child.line(min(limit, end - time.monotonic()))
                     if line is None and time.monotonic() >= end:
                         return
                     if line is not None and "begin" in line:
-                        limit = seconds + START_SECONDS * (line["begin"] == request["items"][0])
+                        limit = seconds
                         continue
                     failed = line is None or "failed" in line
                     yield items[0], {"failed": child.ending(limit)} if line is None else line.get(
                         "result", line)  # fmt: skip
-                    items = items[1:]
+                    items, limit = items[1:], START_SECONDS
                     if failed:
                         break
 
@@ -235,7 +237,7 @@ class Child:
     def __init__(self, command: Sequence[str], jobs: int) -> None:
         threads = str(max(1, (os.cpu_count() or 1) // jobs))
         environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment
         )
@@ -267,15 +269,13 @@ class Child:
         said = self.errors.read().decode(errors="replace").strip().splitlines()
         return ": ".join([f"its process ended with status {status}", *said[-1:]])[:300]
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it may hang in the driver
             self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            pass  # it hangs in the driver; the others go on
         self.reader.join(5)
         self.errors.close()
         if self.process.stdout is not None and not self.reader.is_alive():

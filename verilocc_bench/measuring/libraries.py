@@ -91,9 +91,7 @@ def _attention_reason(on: set[str], scalars: dict[str, float]) -> str | None:
     return None
 
 
-def _product(
-    torch: Any, tensor: Any, on: set[str], scalars: dict[str, float]
-) -> Callable[[], Any]:
+def _product(torch: Any, tensor: Any, on: set[str], scalars: dict[str, float]) -> Callable[[], Any]:
     m, n, k = (int(scalars[name]) for name in "MNK")
     a, b = tensor("a"), tensor("b")
     a = a[:k, :m].T if "transpose_a" in on else a[:m, :k]

@@ -1,7 +1,7 @@
 """One process of a measurement: works through the items that it is given, on the GPU.
 
-It prints a line when it begins an item, and a line with the result. A fault of a kernel ends
-this process alone; the launcher goes on in another one.
+It prints a line when it begins an item, with its inputs prepared, and one with the result. A
+fault of a kernel ends this process alone; the launcher goes on in another one.
 """
 
 from __future__ import annotations
@@ -202,7 +202,6 @@ def main(folder: Path, request: dict[str, Any]) -> None:
     def tell(**line: Any) -> None:
         print("\n" + json.dumps(line), flush=True)
 
-    tell(begin=None)
     try:
         gpu = Gpu(document["vendor"], request["device"])
         if request["part"] == "device":
@@ -210,11 +209,11 @@ def main(folder: Path, request: dict[str, Any]) -> None:
             return
         kernel: LaunchedKernel | None = None
         for item in request["items"]:
-            tell(begin=item)
             if kernel is None or kernel.document["key"] != item["kernel"]:
                 if kernel is not None:
                     kernel.close()
                 kernel = LaunchedKernel(gpu, folder, kernels[item["kernel"]], work)
+            tell(begin=item)
             tell(result=_done(kernel, item, request))
     except (DriverError, Wrong) as error:
         tell(failed=str(error))
@@ -228,5 +227,3 @@ def _done(kernel: LaunchedKernel, item: dict[str, Any], request: dict[str, Any])
 
         return measure_library(kernel, request["rounds"])
     return kernel.bits(item["side"], request["launches"])
-
-

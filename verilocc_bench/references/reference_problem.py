@@ -40,8 +40,8 @@ class KernelProblem:
 
     `tiles` is how many tiles each tiled dimension of the grid has. With `aligned` among
     the parameters every size and stride is a multiple of 16, as the compiled code was
-    promised; without it sizes are odd. `depth` is how many blocks loops take. `sampled` asks for a larger grid of which as many
-    work-groups run.
+    promised; without it sizes are odd. `depth` is how many blocks loops take. `sampled` asks
+    for a larger grid of which as many work-groups run.
     """
 
     def __init__(

@@ -60,5 +60,7 @@ def launch_for(
         raise InputError(f"no reference of the kernel {kernel!r}; known are {known}")
     if tiles < 1:
         raise ValueError(f"tiles must be at least 1, not {tiles}")
-    problem = KernelProblem(kernel, parameters, tiles=tiles, seed=seed, sampled=sampled, depth=depth)
+    problem = KernelProblem(
+        kernel, parameters, tiles=tiles, seed=seed, sampled=sampled, depth=depth
+    )
     return REFERENCES[kernel](problem)
