@@ -192,7 +192,7 @@ class Run:
         while items and time.monotonic() < end:
             request = {"part": part, "items": items, "work": self.work,
                        "device": self.options.device, "rounds": self.options.rounds,
-                       "launches": self.options.launches}  # fmt: skip
+                       "launches": self.options.launches, "slack": self.options.slack}  # fmt: skip
             with Child([*self.worker, json.dumps(request)], self.options.jobs) as child:
                 limit = START_SECONDS
                 while items:
@@ -302,6 +302,9 @@ def main(folder: Path, arguments: list[str] | None = None, worker: Sequence[str]
     parser.add_argument("--rounds", type=int, default=40, help="times that each side is measured")
     parser.add_argument("--launches", type=int, default=6, help="launches that are compared")
     parser.add_argument("--seconds", type=float, default=20.0, help="the most for one side")
+    parser.add_argument(
+        "--slack", type=float, default=1.0, help="how many times the tolerance numbers may err"
+    )
     parser.add_argument("--device", type=int, default=0, help="number of the GPU")
     parser.add_argument("--results", type=Path, help=f"the file of results (default: {RESULTS})")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
