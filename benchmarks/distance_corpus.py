@@ -33,24 +33,21 @@ from verilocc_bench.backends.nvidia.distance_table import PairKind
 from verilocc_bench.backends.nvidia.hazards import HazardKind
 from verilocc_bench.backends.nvidia.read import disassembled_functions
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.tools import assemble
+from verilocc_bench.backends.nvidia.tools import assemble, ptx_target
 from verilocc_bench.dataset import RawRow
 from verilocc_bench.dataset.parquet import iterate_parquet
 from verilocc_bench.errors import InputError, RejectedKernel
 
 Kernel = dict[str, Any]
-PTX_ARCHITECTURE = "sm_80"
-"""The architecture of the PTX; ptxas assembles it for later ones, too."""
 GROUP = 16
 """The number of points in a module."""
 
 _ENTRY = ".visible .entry "
 _HEAD = """.version 8.7
-.target sm_80
+.target {target}
 .address_size 64
 .extern .shared .align 16 .b8 global_smem[];
 """
-_USUAL = frozenset(_HEAD.splitlines())
 
 
 def compile_sweeps(
@@ -64,9 +61,7 @@ def compile_sweeps(
 
     With `cubins` the cubins are kept in that folder, for `read_folders`.
     """
-    points = {
-        _identifier(p): p for name in names for p in sweep_named(name).points([PTX_ARCHITECTURE])
-    }
+    points = {_identifier(p): p for name in names for p in sweep_named(name).points([architecture])}
     with tempfile.TemporaryDirectory() as cache:
         for group in _missing([*points][:limit], journal):
             texts: dict[str, str] = {}
@@ -75,7 +70,9 @@ def compile_sweeps(
                     texts[name] = compile_to_ptx(points[name], Path(cache)).ptx
                 except RejectedKernel as rejection:
                     _append(journal, [{"id": name, "rejected": str(rejection)}])
-            _append(journal, _compiled(texts, architecture, cubins))
+            for target in sorted({ptx_target(text) or "" for text in texts.values()}):
+                of_target = {n: text for n, text in texts.items() if ptx_target(text) == target}
+                _append(journal, _compiled(of_target, architecture, cubins))
 
 
 def compile_generated(count: int, architecture: str, journal: Path, cubins: Path | None) -> None:
@@ -122,14 +119,15 @@ def _cubins_of(texts: Mapping[str, str], architecture: str) -> Iterator[bytes]:
 
 
 def module_of(texts: Mapping[str, str]) -> str:
-    """A PTX module of the kernels of several modules, by their new names.
+    """A PTX module of the kernels of several modules for one target, by their new names.
 
     Raises RejectedKernel if one of them declares more than Triton's usually do.
     """
-    parts = [_HEAD]
+    parts = [_HEAD.format(target=ptx_target(next(iter(texts.values()))))]
+    usual = {*parts[0].splitlines()}
     for name, text in texts.items():
         head, _, kernel = text.partition(_ENTRY)
-        unusual = {line for line in head.splitlines() if line.startswith(".")} - _USUAL
+        unusual = {line for line in head.splitlines() if line.startswith(".")} - usual
         if unusual or _ENTRY in kernel:
             raise RejectedKernel("unusual-module", ", ".join(sorted(unusual)) or "several kernels")
         parts.append(f"{_ENTRY}{name}({kernel.partition('(')[2]}")

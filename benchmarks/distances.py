@@ -97,7 +97,8 @@ def _mine(options: argparse.Namespace) -> None:
     lines = [json.dumps(cell) for cell in table_to_json(table)["cells"]]
     document = table_to_json(table) | {"cells": []}
     text = json.dumps(document, indent=1)
-    output = options.output or TABLES / ARCHITECTURES[options.architecture].distances
+    own = ARCHITECTURES[options.architecture].distances
+    output = options.output or TABLES / (own or f"distances_{options.architecture}.json")
     write_output(output, text.replace('"cells": []', f'"cells": [{_joined(lines)}]') + "\n")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from verilocc_bench.dataset import EMBEDDED, EXPERT, Row, iterate_rows, load_rows
+from verilocc_bench.dataset import EMBEDDED, Row, iterate_rows, load_rows, split_name
 from verilocc_bench.errors import InputError
 
 SPLITS = (
@@ -20,8 +20,6 @@ SPLITS = (
     "test_unseen_data_type",
 )
 """Splits that are on no board; a dataset may have fewer."""
-
-_OF_EXPERTS = f":{EXPERT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,15 @@ class Board:
     @property
     def is_embedded(self) -> bool:
         """True if the package has the board's functions."""
-        return self.dataset.removesuffix(_OF_EXPERTS) == EMBEDDED
+        return split_name(self.dataset)[0] == EMBEDDED
 
     def copy_in(self, dataset: str | None) -> str:
         """The board's functions in a copy of the boards' dataset (default: the dataset's name)."""
         if self.is_embedded or dataset is None:
             return self.dataset
-        experts = self.dataset.endswith(_OF_EXPERTS) and not dataset.endswith(_OF_EXPERTS)
-        return dataset + _OF_EXPERTS if experts else dataset
+        config = split_name(self.dataset)[1]
+        missing = config and split_name(dataset)[1] != config
+        return f"{dataset}:{config}" if missing else dataset
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from leaderboard.answer_lines import (
@@ -78,8 +78,10 @@ def examine(
         found.refusals = [_refusal("format", error, folder)]
         return found
     copy = BoardCopy(found.board, dataset or found.board.dataset, revision)
-    architectures = found.submission.architectures
-    found.rows = {row.id: row for row in copy.rows() if row.arch in architectures}
+    rows = copy.rows()
+    architectures = found.submission.architectures or tuple(sorted({row.arch for row in rows}))
+    found.submission = replace(found.submission, architectures=architectures)
+    found.rows = {row.id: row for row in rows if row.arch in architectures}
     work.mkdir(parents=True, exist_ok=True)
     try:
         path, limits = answers_file(folder), byte_limits(found.rows)

@@ -22,7 +22,7 @@ from verilocc_bench.allocators import (
     Assistance,
 )
 from verilocc_bench.settings.allocator import Decoding
-from verilocc_bench.targets import PUBLISHED
+from verilocc_bench.targets import TARGETS
 
 FORMAT = 1
 MOST_SAMPLES = 100
@@ -235,13 +235,13 @@ class _ManifestReader:
     def _architectures(self) -> tuple[str, ...]:
         value = self._take("architectures", required=False)
         if value is None:
-            return PUBLISHED
+            return ()
         names = value if isinstance(value, list) else []
-        wrong = [each for each in names if not isinstance(each, str) or each not in PUBLISHED]
+        wrong = [each for each in names if not isinstance(each, str) or each not in TARGETS]
         if not names or wrong or len(set(names)) < len(names):
-            self._refuse("architectures", f"expected a list of {', '.join(PUBLISHED)}, each once")
-            return PUBLISHED
-        return tuple(name for name in PUBLISHED if name in names)
+            self._refuse("architectures", f"expected a list of {', '.join(TARGETS)}, each once")
+            return ()
+        return tuple(name for name in TARGETS if name in names)
 
     def _links(self) -> dict[str, str]:
         value = self._take("links", required=False)

@@ -45,9 +45,10 @@ def fingerprint(points: Sequence[BuildPoint]) -> dict[str, Any]:
     names = (*(("triton",) if own else ()), "pyarrow", "verilocc-bench")
     versions = {name: version(name) for name in names}
     flags: dict[str, list[str]] = {}
-    for toolchain in toolchains_of({point.arch for point in own}):
+    archs = {point.arch for point in own}
+    for toolchain in toolchains_of(archs):
         versions |= toolchain.versions()
-        flags |= {name: list(options) for name, options in toolchain.options.items()}
+        flags |= {name: list(options) for name, options in toolchain.options(archs).items()}
     for library in _libraries(points):
         versions |= library.versions()
         flags |= {name: list(options) for name, options in library.flags().items()}

@@ -72,7 +72,7 @@ def _manifest(rows: CapturedRows, rejected: Mapping[str, int]) -> dict[str, Any]
     flags: dict[str, list[str]] = {}
     for toolchain in toolchains_of(archs):
         versions |= toolchain.versions()
-        flags |= {name: list(options) for name, options in toolchain.options.items()}
+        flags |= {name: list(options) for name, options in toolchain.options(archs).items()}
     return {
         "sweep": CAPTURED,
         "archs": sorted(archs),

@@ -1,4 +1,4 @@
-"""From a sweep point of sm_80 to a row: Triton, ptxas, and dataflow over ptxas's machine code.
+"""From a sweep point for NVIDIA to a row: Triton, ptxas, and dataflow over ptxas's machine code.
 
 ptxas does not show machine IR before its allocation, so the pair is recovered
 from the machine code. Definitions and uses are checked against NVIDIA's own
@@ -25,10 +25,10 @@ from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.tools import (
-    CUDA_OPTIONS,
     CUDA_TOOLS,
     assemble,
     disassemble,
+    options_for,
     tool_version,
 )
 from verilocc_bench.dataset import RawRow, Row
@@ -53,7 +53,7 @@ def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKe
 def nvidia_kernel_of_ptx(point: RowPoint, kernel: CompiledKernel, timings: Timings) -> BuiltKernel:
     """The row of Triton's PTX. Raises RejectedKernel, with the reason, if there is none."""
     compiled = time.perf_counter()
-    cubin = assemble(kernel.ptx)
+    cubin = assemble(kernel.ptx, architecture=point.arch)
     try:
         _, gated = load_kernel(cubin, point.key)
         disassembled = time.perf_counter()
@@ -74,6 +74,7 @@ def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, gated: Gate
         asked or point.parameters.integer("maxnreg") or MAXIMUM_REGISTERS,
     )
     normalized, problem = gated.normalized(limit)
+    options = options_for(point.arch, kernel.ptx)
     provenance: dict[str, Any] = {
         "register_limit": limit,
         "versions": {
@@ -81,7 +82,7 @@ def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, gated: Gate
             **{tool: tool_version(tool) for tool in CUDA_TOOLS},
         },
         "format": FORMAT_LINE,
-        "flags": {name: list(options) for name, options in sorted(CUDA_OPTIONS.items())},
+        "flags": {name: list(options) for name, options in sorted(options.items())},
         "point": point.key,
         "source_sha256": kernel.source_hash,
         "llvm_ir_sha256": _sha256(kernel.llvm_ir.encode()),
@@ -97,7 +98,7 @@ def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, gated: Gate
     used = verdict.registers_used
     if asked and _exceeds_budget(verdict):
         # ptxas's own code at that budget: other instructions, in another order.
-        reference = assemble(kernel.ptx, maximum_registers=limit)
+        reference = assemble(kernel.ptx, architecture=point.arch, maximum_registers=limit)
         other = parse_sass(disassemble(reference, point.key))[0]
         label, used = None, _registers_named(other, problem.target)
         provenance["reference"] = {"machine_code_sha256": _sha256(reference), **spilling_of(other)}

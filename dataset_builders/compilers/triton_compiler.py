@@ -176,7 +176,8 @@ def _target(point: SweepPoint) -> Any:
 
     if point.arch.startswith("gfx"):
         return GPUTarget("hip", point.arch, 64)
-    return GPUTarget("cuda", int(point.arch.removeprefix("sm_")), 32)
+    own = int(point.arch.removeprefix("sm_"))
+    return GPUTarget("cuda", point.parameters.get("capability", 0) or own, 32)
 
 
 def _backend_options(point: SweepPoint, backend: Any) -> Any:
@@ -193,8 +194,10 @@ def _backend_options(point: SweepPoint, backend: Any) -> Any:
 
 
 def _options(point: SweepPoint) -> dict[str, int]:
-    # The code does not depend on the number of registers that allocators are asked for.
-    names = (n for n in OPTIONS if n in point.parameters and n != "asked_maxnreg")
+    # The number of registers that allocators are asked for does not change the code, and
+    # the capability is the target's.
+    others = ("asked_maxnreg", "capability")
+    names = (n for n in OPTIONS if n in point.parameters and n not in others)
     return {name: point.parameters.integer(name) for name in names}
 
 

@@ -17,6 +17,7 @@ from dataset_builders.inspection.layout import (
     parquet_place,
 )
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
+from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
 
@@ -120,18 +121,20 @@ def _resolved(patterns: Iterable[str], files: Sequence[str]) -> Iterable[str]:
 def _expected(places: Sequence[ParquetPlace], *, expert: bool) -> dict[str, _Config]:
     """The assign track as a whole, by family and by architecture; the split track; raw rows.
 
-    Kernels of experts are all in one config.
+    Kernels of experts are all in one config, and those of an architecture that is not
+    published in configs of its own.
     """
     configs: dict[str, _Config] = {}
+    usual = default_architectures({place.arch for place in places})
     for place in places:
         if expert:
-            names = [EXPERT_RAW if place.raw else EXPERT]
+            names = {EXPERT_RAW if place.raw else EXPERT}
         elif place.raw:
-            names = ["raw"]
+            names = {"raw"}
         elif place.track == "split":
-            names = ["split"]
+            names = {split_config(place.arch), *(["split"] if place.arch in usual else [])}
         else:
-            names = ["default", place.family, place.arch]
+            names = {place.arch, *(["default", place.family] if place.arch in usual else [])}
         for name in names:
             configs.setdefault(name, {}).setdefault(place.split, set()).add(place.file)
     return configs

@@ -65,12 +65,14 @@ class KernelSpecification:
         return frozenset(name for name, _ in self.defaults)
 
 
-# Passed to Triton as compile options, but for `asked_maxnreg`. `maxnreg` is the
+# Passed to Triton as compile options, but for the last two. `maxnreg` is the
 # registers that a thread may use (PTX's .maxnreg); 0 leaves them to the
 # compiler. `asked_maxnreg` is the same for the allocation problem alone: code
 # compiled with plenty is to be fitted into less; 0 asks for what it was compiled for.
+# `capability` is the compute capability that Triton writes PTX for, 0 the
+# architecture's own: ptxas assembles PTX of an older one, too.
 AMD_OPTIONS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
-NVIDIA_OPTIONS = ("maxnreg", "asked_maxnreg")
+NVIDIA_OPTIONS = ("maxnreg", "asked_maxnreg", "capability")
 OPTIONS = ("num_warps", "num_stages", *AMD_OPTIONS, *NVIDIA_OPTIONS)
 
 # Say how arguments are typed and what is known of them. `small_buffers` is the
@@ -86,6 +88,7 @@ _COMPILE: Defaults = (
     ("kpack", 1),
     ("maxnreg", 0),
     ("asked_maxnreg", 0),
+    ("capability", 0),
     ("aligned", True),
     ("small_buffers", True),
     ("dtype", "fp16"),

@@ -18,8 +18,10 @@ from dataset_builders.statistics import DatasetStatistics, draw_plots, statistic
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
 from dataset_builders.sweeps.splits import SPLITS
+from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
+from verilocc_bench.targets import PUBLISHED
 
 CARD = "README.md"
 PLOT_FOLDER = "plots"
@@ -94,14 +96,20 @@ def _size_category(rows: int) -> str:
 
 
 def card_configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
-    """The configs of a card's head, for rows counted by (track folder, arch, family, split)."""
+    """The configs of a card's head, for rows counted by (track folder, arch, family, split).
+
+    Architectures that are not published have configs of their own alone.
+    """
     archs = sorted({key[1] for key in rows})
     families = sorted({key[2] for key in rows})
+    usual = default_architectures(archs)
+    shared = ["*"] if usual == archs else usual
     selections: list[tuple[str, list[tuple[str, str, str]]]] = [
-        ("default", [("data", "*", "*")]),
-        *((family, [("data", "*", family)]) for family in families),
+        ("default", [("data", arch, "*") for arch in shared]),
+        *((family, [("data", arch, family) for arch in shared]) for family in families),
         *((arch, [("data", arch, "*")]) for arch in archs),
-        ("split", [("split", "*", "*")]),
+        ("split", [("split", arch, "*") for arch in shared]),
+        *((split_config(arch), [("split", arch, "*")]) for arch in archs if arch not in PUBLISHED),
         ("raw", [("raw/data", "*", "*"), ("raw/split", "*", "*")]),
     ]
     for name, patterns in selections:

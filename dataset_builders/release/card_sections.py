@@ -20,6 +20,7 @@ from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps import SWEEPS
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW, EXPERT_SWEEPS
 from dataset_builders.sweeps.splits import SPLITS
+from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
 
@@ -81,15 +82,21 @@ def _configs(facts: CardFacts) -> str:
     if facts.is_expert:
         both = [(f"`{EXPERT}`", "all rows"), (f"`{EXPERT_RAW}`", "their code, by `id`")]
         return _names_table(both, ("config", "rows"))
+    archs = {key[1] for key in facts.counts}
+    usual = {*default_architectures(archs)}
     rows = [
         ("`default`", "the assign track: the compiler gave every virtual register one register"),
         (_codes({key[2] for key in facts.counts}), "the same by family"),
-        (_codes({key[1] for key in facts.counts}), "the same by architecture"),
+        (_codes(usual), "the same by architecture"),
     ]
     if any(key[0] == "split" for key in facts.counts):
         rows.append(
             ("`split`", "the split track: the compiler had to move or spill values; no label")
         )
+    for arch in sorted(archs - usual):
+        rows.append((f"`{arch}`", "an architecture by itself: no rows of it are in those above"))
+        if any(key[:2] == ("split", arch) for key in facts.counts):
+            rows.append((f"`{split_config(arch)}`", "its split track"))
     rows.append(("`raw`", "the compiler's machine IR or machine code of all rows, by `id`"))
     return _names_table(rows, ("config", "rows"))
 

@@ -11,7 +11,7 @@ verifier accepts it; built, verified and evaluated with verilocc-bench."""
 COLUMNS: dict[str, str] = {
     "id": "the first 16 hex digits of the SHA-256 of `normalized`",
     "family": "`gemm` (matrix products) or `mha` (attention)",
-    "arch": "`gfx90a`, `gfx942` (AMD) or `sm_80` (NVIDIA)",
+    "arch": "`gfx90a`, `gfx942` (AMD), `sm_80` or `sm_90` (NVIDIA)",
     "kernel": "name of the kernel's source",
     "params": "the point of the sweep: tile, data type, epilogue, compile options, as JSON",
     "track": "`assign`, or `split` where the compiler did not do with one register for each value",
@@ -72,12 +72,13 @@ greedy allocator chose, read off the same code behind it. Where it split live ra
 mapping says what it did: such kernels are on the split track. The alternative is the answer of
 LLVM's basic allocator, where it has one.""",
     "nvidia": """\
-**sm_80.** ptxas is closed, and shows nothing before its allocation. The function is recovered from
-its machine code: webs of definitions and uses become virtual registers, and the registers that
-ptxas chose are the label. So the order of the instructions, and any spill code, are ptxas's own,
-made after (and for) that very assignment. Every definition and use was checked against the life
-ranges that NVIDIA's disassembler prints. On the split track a function compiled with plenty of
-registers is asked at fewer.""",
+**sm_80, sm_90.** ptxas is closed, and shows nothing before its allocation. The function is
+recovered from its machine code: webs of definitions and uses become virtual registers, and the
+registers that ptxas chose are the label. So the order of the instructions, and any spill code, are
+ptxas's own, made after (and for) that very assignment. Every definition and use was checked
+against the life ranges that NVIDIA's disassembler prints. On the split track a function compiled
+with plenty of registers is asked at fewer. Triton has two ways to sm_90: `capability` 80 in
+`params` is its PTX for sm_80 (`mma.sync`), 0 its PTX for sm_90a (`wgmma`).""",
 }
 """How rows were made, by the vendor of their target."""
 
@@ -130,9 +131,9 @@ but matrix products and attention.""",
     "versions": """\
 One version of each compiler, with one set of flags: another allocates in its own way.""",
     "nvidia": """\
-On sm_80 the order of instructions was made by ptxas for the very assignment that is the label; an
-allocator is asked for another answer to a problem that was cut to fit this one. Uniform registers
-are taken thread by thread.""",
+On sm_80 and sm_90 the order of instructions was made by ptxas for the very assignment that is the
+label; an allocator is asked for another answer to a problem that was cut to fit this one. Uniform
+registers are taken thread by thread.""",
     "text": """\
 Immediates, constants, memory operands and debug information are not in the normalized text: it
 says what allocation depends on, and cannot be executed. The config `raw` has the rest.""",

@@ -11,16 +11,21 @@ more test split, so that `mini` can test models that were trained on `train`.
 Kernels of experts are all in one split, and there only the first of several near
 ones stays. One that is near a function of `mini`, or of the dataset that the
 build is compared with, is left out.
+
+The rows of the published architectures do not depend on those of others: of a near pair
+the other one is left out, and clusters do not join them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
 from dataset_builders.sweeps.point import RowPoint
 from dataset_builders.sweeps.splits import SPLITS, TRAINING
+from verilocc_bench.targets import PUBLISHED
 
 NEAR_DISTANCE = 0.05
 EMBEDDED_DATASET = "the embedded dataset mini"
@@ -54,6 +59,11 @@ def exact_duplicates(candidates: Sequence[tuple[str, str]]) -> dict[str, Rejecti
     return rejected
 
 
+def is_published(candidate: RowCandidate) -> bool:
+    """True for a kernel of a published architecture."""
+    return candidate.point.arch in PUBLISHED
+
+
 def near_pairs(candidates: Sequence[RowCandidate]) -> list[Pair]:
     """Pairs of places of candidates that are near each other, sorted."""
     corpus = Corpus([candidate.tokens for candidate in candidates])
@@ -62,19 +72,28 @@ def near_pairs(candidates: Sequence[RowCandidate]) -> list[Pair]:
 
 
 def near_duplicates_across(
-    candidates: Sequence[RowCandidate], pairs: Iterable[Pair], embedded: Mapping[str, Tokens]
+    candidates: Sequence[RowCandidate],
+    pairs: Iterable[Pair],
+    embedded: Mapping[str, Tokens],
+    embedded_others: Mapping[str, Tokens] = MappingProxyType({}),
 ) -> dict[str, Rejection]:
     """The rejections of candidates that are near one in another split or in `mini`; by point key.
 
-    `embedded` has the functions of `mini` by id; they reject candidates of
-    training splits only.
+    `embedded` has the functions of `mini` by id, `embedded_others` those of architectures
+    that are not published; they reject candidates of training splits only.
     """
     order = list(SPLITS)
+
+    def rank(candidate: RowCandidate) -> tuple[bool, int]:
+        return is_published(candidate), order.index(candidate.split)
+
     training = [candidate for candidate in candidates if candidate.split in TRAINING]
     rejected = near_duplicates_of(embedded, training, EMBEDDED_DATASET)
+    others = [each for each in training if not is_published(each)]
+    rejected |= near_duplicates_of(embedded_others, others, EMBEDDED_DATASET)
     for place, neighbour in pairs:
         both = (candidates[place], candidates[neighbour.place])
-        lost, kept = sorted(both, key=lambda candidate: order.index(candidate.split))
+        lost, kept = sorted(both, key=rank)
         keys = {candidate.point.key for candidate in both}
         if lost.split != kept.split and not keys & rejected.keys():
             rejected[lost.point.key] = _near(neighbour.distance, f"{kept.id} of {kept.split}")

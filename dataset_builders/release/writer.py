@@ -30,6 +30,7 @@ from dataset_builders.release.duplicates import (
     RowCandidate,
     clusters,
     exact_duplicates,
+    is_published,
     near_duplicates_across,
     near_duplicates_of,
     near_duplicates_within,
@@ -51,9 +52,9 @@ from verilocc_bench.dataset import (
     RawRow,
     Row,
     iterate_rows,
-    load_rows,
 )
 from verilocc_bench.errors import InputError
+from verilocc_bench.targets import PUBLISHED, TARGETS
 
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
@@ -101,7 +102,7 @@ def write_dataset(
     embedded = _embedded_functions() if sweep != EMBEDDED else {}
     others = {EMBEDDED_DATASET: embedded}
     if beside is not None:
-        others["the dataset beside it"] = _functions_of(beside)
+        others["the dataset beside it"] = _functions_of(str(beside))
     selection = _select(points, journal, sweep, others)
     better = better_labels(
         {
@@ -141,20 +142,24 @@ def write_dataset(
 
 def _embedded_functions() -> dict[str, Tokens]:
     """The functions of `mini` by id; training rows must not be near them."""
-    return {
-        row.id: instruction_tokens(row.normalized)
-        for track in ("assign", "split")
-        for row in load_rows(EMBEDDED, track=track).rows
-    }
+    return _functions_of(EMBEDDED)
 
 
-def _functions_of(folder: Path) -> dict[str, Tokens]:
-    """The functions of a dataset folder by id, of all splits and tracks."""
+def _other_embedded_functions() -> dict[str, Tokens]:
+    """The same of the architectures that are not published."""
+    found: dict[str, Tokens] = {}
+    for arch in TARGETS.keys() - PUBLISHED:
+        found |= _functions_of(f"{EMBEDDED}:{arch}")
+    return found
+
+
+def _functions_of(name: str) -> dict[str, Tokens]:
+    """The functions of a dataset by id, of all splits and tracks."""
     found: dict[str, Tokens] = {}
     for track in ("assign", "split"):
         for split in SPLITS:
             try:
-                rows = iterate_rows(str(folder), split=split, track=track)
+                rows = iterate_rows(name, split=split, track=track)
                 found |= {row.id: instruction_tokens(row.normalized) for row in rows}
             except InputError as error:
                 if not error.message.startswith("there is no split"):
@@ -186,7 +191,9 @@ def _select(
     kept_pairs = [
         (new_place[place], replace(neighbour, place=new_place[neighbour.place]))
         for place, neighbour in pairs
-        if place in new_place and neighbour.place in new_place
+        if place in new_place
+        and neighbour.place in new_place
+        and is_published(found[place]) == is_published(found[neighbour.place])
     ]
     return _Selection(kept, clusters([c.id for c in kept], kept_pairs), rejected)
 
@@ -198,7 +205,8 @@ def _near_duplicates(
     others: Mapping[str, Mapping[str, Tokens]],
 ) -> dict[str, Rejection]:
     if sweep not in EXPERT_SWEEPS:
-        return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET])
+        unpublished = _other_embedded_functions() if sweep != EMBEDDED else {}
+        return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET], unpublished)
     rejected: dict[str, Rejection] = {}
     for name, known in others.items():
         rejected |= near_duplicates_of(known, found, name)

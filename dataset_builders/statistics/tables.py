@@ -134,7 +134,7 @@ def occupancy_table(statistics: DatasetStatistics) -> Table:
         cell = ", ".join(f"{value}: {number(counts[value])}" for value in sorted(counts))
         rows.append((arch, get_target(arch).occupancy_unit, cell))
     meaning = (
-        "Waves of a SIMD (AMD) or warps of a multiprocessor (sm_80) that the label's registers "
+        "Waves of a SIMD (AMD) or warps of a multiprocessor (NVIDIA) that the label's registers "
         "leave room for: how many functions of the assign track have which."
     )
     headers = ("architecture", "unit", "occupancy: rows")

@@ -12,14 +12,19 @@ from dataset_builders.sweeps.point import SweepPoint
 from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
 
 _ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "fp8e4b8": 1, "fp8e5b16": 1}
-# What one work-group may have. On sm_80 163 KiB of the multiprocessor's 164:
-# CUDA C++ Programming Guide, technical specifications per compute capability.
-LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}
-_WAVE_LANES = {"gfx90a": 64, "gfx942": 64, "sm_80": 32}
+# What one work-group may have. On sm_80 163 KiB of the multiprocessor's 164, on sm_90 227
+# of 228: CUDA C++ Programming Guide, technical specifications per compute capability.
+LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912, "sm_90": 232_448}
+_WAVE_LANES = {"gfx90a": 64, "gfx942": 64, "sm_80": 32, "sm_90": 32}
 _SIMDS = 4
 # Registers of 32 bits that a thread can name, and that an AMD SIMD has for all
 # of its waves.
-_THREAD_REGISTERS = {"gfx90a": 256, "gfx942": 256, "sm_80": MAXIMUM_REGISTERS}
+_THREAD_REGISTERS = {
+    "gfx90a": 256,
+    "gfx942": 256,
+    "sm_80": MAXIMUM_REGISTERS,
+    "sm_90": MAXIMUM_REGISTERS,
+}
 _SIMD_REGISTERS = 512
 # Shares of a thread's registers that the tiles themselves may take. Of what
 # `default` samples under them, LLVM splits 6 % of the matrix products and 37 %

@@ -19,8 +19,16 @@ from dataset_builders.kernels.specifications import (
 )
 from verilocc_bench.errors import InputError
 
-ArchitectureName: TypeAlias = Literal["gfx90a", "gfx942", "sm_80"]
+ArchitectureName: TypeAlias = Literal["gfx90a", "gfx942", "sm_80", "sm_90"]
 ARCHITECTURES: tuple[ArchitectureName, ...] = get_args(ArchitectureName)
+
+# NVIDIA's code does not depend on the size of buffers. Triton has one way to sm_80.
+_ABSENT: Mapping[ArchitectureName, tuple[str, ...]] = {
+    "gfx90a": NVIDIA_OPTIONS,
+    "gfx942": NVIDIA_OPTIONS,
+    "sm_80": (*AMD_OPTIONS, "small_buffers", "capability"),
+    "sm_90": (*AMD_OPTIONS, "small_buffers"),
+}
 
 # Names of one arithmetic width compile to code that differs in little more
 # than the matrix opcode.
@@ -167,9 +175,7 @@ def make_point(
     if unknown:
         raise InputError(f"kernel {kernel} has no parameter {unknown[0]!r}")
     values = dict(specification.defaults) | dict(changes)
-    # NVIDIA's code does not depend on the size of buffers.
-    absent = NVIDIA_OPTIONS if arch.startswith("gfx") else (*AMD_OPTIONS, "small_buffers")
-    values = {name: value for name, value in values.items() if name not in absent}
+    values = {name: value for name, value in values.items() if name not in _ABSENT[arch]}
     return SweepPoint(arch, kernel, Parameters.of(values))
 
 

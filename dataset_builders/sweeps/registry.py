@@ -24,7 +24,7 @@ SWEEPS: dict[str, Sweep] = {
         ),
         Sweep(
             "small",
-            "a sample of `default`, about 300 points, for everyday work",
+            "a sample of `default`, about 500 points, for everyday work",
             ARCHITECTURES,
             tuple(product.scaled(_SMALL_FRACTION) for product in _PRODUCTS),
         ),

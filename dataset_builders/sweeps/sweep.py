@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -21,6 +21,9 @@ Constraint: TypeAlias = Callable[[SweepPoint], bool]
 # The most combinations that are tried for each point that is kept. Constraints
 # drop most combinations of some products; this only bounds the search.
 _DRAWS_PER_POINT = 100
+
+# Triton writes PTX with wgmma for sm_90a alone; ptxas makes mma.sync code of sm_80's PTX.
+_CAPABILITIES: Mapping[ArchitectureName, tuple[int, ...]] = {"sm_90": (0, 80)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class AxisProduct:
     names and values alone: another axis does not change them, a smaller `keep`
     takes the first of them, and all architectures get the same points if the
     constraints allow it. Products of one kernel draw differently by their
-    labels. `archs` excludes all other architectures.
+    labels. `archs` excludes all other architectures. Where Triton has several ways to an
+    architecture (`_CAPABILITIES`), each point stands once for each.
     """
 
     kernel: str
@@ -80,7 +84,14 @@ class AxisProduct:
                 found[point] = None
             if len(found) == self.keep:
                 break
-        return tuple(found)
+        ways = _CAPABILITIES.get(arch)
+        if ways is None or any("capability" in a.names for a in self.axes):
+            return tuple(found)
+        return tuple(
+            make_point(arch, self.kernel, {**point.parameters, "capability": way})
+            for point in found
+            for way in ways
+        )
 
     def scaled(self, fraction: float) -> AxisProduct:
         """The same product with `keep` (which it must have) scaled by a fraction, at least 2."""

@@ -62,8 +62,8 @@ def test_diff(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == "equal\n"
     assert main(["dataset", "diff", str(good), "mini"]) == 1
     printed = capsys.readouterr().out
-    assert "manifest: 1\n  points: 7 -> 69\n" in printed
-    assert "rows added: 62\n" in printed
+    assert "  points: 7 -> 75\n" in printed
+    assert "rows added: 68\n" in printed
     assert "8a0c1350f3e3e019: test -> " not in printed  # of mini, too, the split is test
     assert "ff6a8c95c1702273: train -> test\n" in printed
     assert main(["dataset", "diff", str(good), str(bad), "--json"]) == 1

@@ -198,6 +198,23 @@ def test_of_near_kernels_in_two_splits_the_training_one_goes() -> None:
     ]
 
 
+def test_other_architectures_leave_the_published_ones_alone() -> None:
+    base = tuple(range(100))
+    new = make_point("sm_90", "gemm", {})
+    candidates = [
+        candidate(0, "train", base),
+        replace(candidate(1, "test", (*base[:-1], 7)), point=new),
+        candidate(2, "train", base[::-1]),
+    ]
+    rejected = near_duplicates_across(candidates, near_pairs(candidates), {})
+    assert set(rejected) == {new.key}
+    # The six of mini keep training rows of their own architecture clear alone.
+    others = {"e" * 16: base}
+    assert not near_duplicates_across(candidates[:1], [], {}, others)
+    of_new = [replace(candidates[0], point=new)]
+    assert set(near_duplicates_across(of_new, [], {}, others)) == {new.key}
+
+
 def test_training_keeps_clear_of_the_embedded_dataset() -> None:
     base = tuple(range(100))
     candidates = [candidate(0, "train", base), candidate(1, "test", base[::-1])]

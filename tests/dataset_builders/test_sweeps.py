@@ -37,6 +37,7 @@ from dataset_builders.sweeps.constraints import (
     tile_feeds_every_warp,
 )
 from verilocc_bench.errors import InputError
+from verilocc_bench.targets import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,6 +106,7 @@ def test_sizes_of_the_sweeps() -> None:
         assert 15 <= SWEEPS["mini"].count([arch]) <= 30
         assert 90 <= SWEEPS["small"].count([arch]) <= 110
         assert 2_100 <= SWEEPS["default"].count([arch]) <= 2_400
+    assert SWEEPS["mini"].count(["sm_90"]) == 6
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,18 @@ def test_small_is_a_part_of_default() -> None:
     assert set(SWEEPS["small"].points()) <= set(SWEEPS["default"].points())
 
 
+def test_sm_90_has_the_points_of_sm_80_in_two_ways() -> None:
+    old = [(p.kernel, p.parameters) for p in SWEEPS["default"].points(["sm_80"])]
+    new: dict[int, list[tuple[str, Parameters]]] = {}
+    for point in SWEEPS["default"].points(["sm_90"]):
+        values = dict(point.parameters)
+        capability = int(values.pop("capability"))
+        new.setdefault(capability, []).append((point.kernel, Parameters.of(values)))
+    assert new.keys() == {0, 80}
+    for points in new.values():
+        assert Counter(points) == Counter(old)
+
+
 def test_mini_is_the_same_for_both_amd_architectures() -> None:
     by_arch = {
         arch: [(p.kernel, p.parameters) for p in SWEEPS["mini"].points([arch])]
@@ -130,7 +144,7 @@ def test_mini_is_the_same_for_both_amd_architectures() -> None:
 
 
 def test_mini_is_varied_everywhere() -> None:
-    for arch in SWEEPS["mini"].archs:
+    for arch in PUBLISHED:
         points = SWEEPS["mini"].points([arch])
         assert min(Counter(point.family for point in points).values()) >= 8
         assert {p.parameters["dtype"] for p in points} == {"fp16", "bf16", "fp32", "int8"}
@@ -158,7 +172,7 @@ def test_default_covers_every_kernel_and_value() -> None:
         assert len(layouts) == 4
         flags = ("causal", "window", "variable_length", "alibi", "matrix_bias", "softcap", "peel")
         assert all(seen[flag] == {False, True} for flag in flags)
-        assert seen.get("maxnreg") == ({0, 64, 96, 128, 168, 255} if arch == "sm_80" else None)
+        assert seen.get("maxnreg") == ({0, 64, 96, 128, 168, 255} if arch[:2] == "sm" else None)
 
 
 def test_a_prefix_of_default_is_varied() -> None:

@@ -111,6 +111,16 @@ def test_ptx_says_its_launch_and_nothing_of_the_folder(point: SweepPoint) -> Non
 
 
 @needs_triton
+@pytest.mark.parametrize(("capability", "target"), [(0, "sm_90a"), (80, "sm_80")])
+def test_there_are_two_ways_to_sm_90(capability: int, target: str) -> None:
+    point = make_point("sm_90", "gemm", {"capability": capability, "block_k": 64})
+    compiled = compile_to_ptx(point)
+    assert f".version 8.7\n.target {target}\n" in compiled.ptx
+    assert ("wgmma" in compiled.ptx) == (capability == 0)
+    assert set(compiled.options) == {"num_warps", "num_stages", "maxnreg"}
+
+
+@needs_triton
 def test_a_kernel_that_calls_libdevice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import triton.language
 

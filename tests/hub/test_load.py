@@ -146,6 +146,7 @@ def test_the_embedded_dataset(hub: LocalHub, tmp_path: Path) -> None:
         "": mini,
         "default": mini,
         "split": load_rows("mini", track="split").rows,
+        "sm_90": load_rows("mini:sm_90").rows,
         **{arch: [r for r in mini if r.arch == arch] for arch in {r.arch for r in mini}},
         **{name: [r for r in mini if r.family == name] for name in {r.family for r in mini}},
     }
@@ -156,7 +157,8 @@ def test_the_embedded_dataset(hub: LocalHub, tmp_path: Path) -> None:
     assert {name: sorted(splits["test"]) for name, splits in rows.items()} == {
         name: _ids(list(content)) for name, content in wanted.items()
     }
-    assert sorted(raw["test"]) == sorted(rows["default"]["test"] + rows["split"]["test"])
+    parts = (rows[name]["test"] for name in ("default", "split", "sm_90"))
+    assert sorted(raw["test"]) == sorted(each for part in parts for each in part)
     assert sorted(streamed) == _ids(list(mini))
     # The cache has it now, for others and for us.
     offline = script(hub, tmp_path, COUNT, "default", HF_HUB_OFFLINE="1")

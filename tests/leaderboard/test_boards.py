@@ -88,6 +88,9 @@ def test_where_the_functions_are() -> None:
     assert mini.is_embedded
     assert mini.copy_in("folder") == "mini:expert"
     assert not FULL.is_embedded
+    alone = replace(FULL, dataset="mini:sm_90")
+    assert alone.is_embedded
+    assert replace(FULL, dataset="verilocc/regalloc:sm_90").copy_in("folder") == "folder:sm_90"
 
 
 def test_boards_are_told_apart() -> None:

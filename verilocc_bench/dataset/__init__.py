@@ -5,12 +5,15 @@ from verilocc_bench.dataset.reader import (
     EMBEDDED,
     EXPERT,
     Dataset,
+    default_architectures,
     embedded_path,
     is_local,
     iterate_rows,
     load_raw_row,
     load_raw_rows,
     load_rows,
+    split_config,
+    split_name,
 )
 from verilocc_bench.dataset.rows import RawRow, Row, check_row, row_digest, rows_hash
 from verilocc_bench.dataset.tight_budgets import BudgetChoice, tighten
@@ -23,6 +26,7 @@ __all__ = [
     "RawRow",
     "Row",
     "check_row",
+    "default_architectures",
     "embedded_path",
     "is_local",
     "iterate_rows",
@@ -32,6 +36,8 @@ __all__ = [
     "read_parquet",
     "row_digest",
     "rows_hash",
+    "split_config",
+    "split_name",
     "tighten",
     "write_parquet",
 ]

@@ -1,14 +1,16 @@
 """Datasets by name: the embedded one, a folder that `build` wrote, or one on the Hub.
 
 `NAME:expert` stands for the kernels of a dataset that experts wrote: the config
-`expert` on the Hub, the folder `expert` of a folder.
+`expert` on the Hub, the folder `expert` of a folder. `NAME:sm_90` stands for the rows of
+that architecture alone. NAME itself stands for the published architectures, or for all
+of a dataset that has none of these.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -19,11 +21,13 @@ from verilocc_bench.dataset.parquet_batches import MEMORY_BYTES, MemoryBudget
 from verilocc_bench.dataset.rows import RawRow, Row, check_row, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, open_input, read_json
+from verilocc_bench.targets import PUBLISHED, TARGETS
 
 EMBEDDED = "mini"
 MANIFEST = "manifest.json"
 EXPERT = "expert"
-_OF_EXPERTS = f":{EXPERT}"
+CONFIGS = (EXPERT, *TARGETS)
+"""What may stand behind a dataset's name and a colon."""
 TRACKS = {"assign": "data", "split": "split"}
 """The folder of each track in a dataset on disk."""
 
@@ -49,6 +53,17 @@ def embedded_path() -> Path:
     return Path(str(files("verilocc_bench").joinpath("data", EMBEDDED)))
 
 
+def default_architectures(architectures: Collection[str]) -> list[str]:
+    """The ones that a dataset's plain name stands for: the published, or all if it has none."""
+    return sorted(set(architectures) & set(PUBLISHED) or architectures)
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The dataset that a name stands for, and its config: `expert`, an architecture, or nothing."""
+    dataset, colon, config = name.rpartition(":")
+    return (dataset, config) if colon and config in CONFIGS else (name, "")
+
+
 def load_rows(
     name: str,
     *,
@@ -59,8 +74,8 @@ def load_rows(
 ) -> Dataset:
     """The rows of one split of one track.
 
-    `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, or one of
-    these with `:expert` behind it; `revision` is for the Hub. Raises InputError if
+    `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, or one of these
+    with `:expert` or `:sm_90` behind it; `revision` is for the Hub. Raises InputError if
     such rows are missing, if a row occurs twice, or if a row contradicts its own
     text. Without `check_texts` the caller checks the rows that it takes (check_row).
     """
@@ -69,7 +84,7 @@ def load_rows(
     if folder is None:
         of_hub = read_hub(*_on_the_hub(name, config), split, revision, Row)
         rows = tuple(sorted(_checked(of_hub, name, track, check_texts), key=_order))
-    elif name.removesuffix(_OF_EXPERTS) == EMBEDDED:
+    elif split_name(name)[0] == EMBEDDED:
         rows = _embedded_rows(folder, name, split, track, check_texts)
     else:
         rows = _loaded_rows(folder, name, split, track, check_texts)
@@ -79,7 +94,7 @@ def load_rows(
 def _loaded_rows(
     folder: Path, name: str, split: str, track: str, check_texts: bool
 ) -> tuple[Row, ...]:
-    found = _rows_of_folder(folder, split, track, MemoryBudget())
+    found = _rows_of_folder(folder, name, split, track, MemoryBudget())
     return tuple(sorted(_checked(found, name, track, check_texts), key=_order))
 
 
@@ -98,7 +113,7 @@ def iterate_rows(
     config = _config(track)
     folder = _folder(name)
     if folder is not None:
-        yield from _checked(_rows_of_folder(folder, split, track), name, track)
+        yield from _checked(_rows_of_folder(folder, name, split, track), name, track)
     else:
         streamed = stream_hub(*_on_the_hub(name, config), split, revision, Row)
         yield from _checked(streamed, name, track)
@@ -167,16 +182,25 @@ def load_raw_rows(
 
 def _on_the_hub(name: str, config: str) -> tuple[str, str]:
     """The id and the config on the Hub of a dataset's name."""
-    if not name.endswith(_OF_EXPERTS):
-        return name, config
-    config = f"{EXPERT}-raw" if config == "raw" else EXPERT
-    return name.removesuffix(_OF_EXPERTS), config
+    dataset, own = split_name(name)
+    if own == EXPERT:
+        return dataset, f"{EXPERT}-raw" if config == "raw" else EXPERT
+    if own and config != "raw":
+        # Published architectures share one config of the split track.
+        config = own if config == "default" else split_config(own)
+    return dataset, config
+
+
+def split_config(architecture: str) -> str:
+    """The config on the Hub with an architecture's rows of the split track."""
+    return "split" if architecture in PUBLISHED else f"{architecture}-split"
 
 
 def _folder(name: str) -> Path | None:
     """The folder of a dataset on disk; None for an id on the Hub."""
-    if name.endswith(_OF_EXPERTS):
-        around = _folder(name.removesuffix(_OF_EXPERTS))
+    name, config = split_name(name)
+    if config == EXPERT:
+        around = _folder(name)
         if around == embedded_path():
             return around.with_name(f"{EMBEDDED}-{EXPERT}")
         if around is None or (around / EXPERT).is_dir():
@@ -196,7 +220,7 @@ def _folder(name: str) -> Path | None:
 
 def is_local(name: str) -> bool:
     """True if a dataset's name means local files: `mini` or a folder."""
-    name = name.removesuffix(_OF_EXPERTS)
+    name = split_name(name)[0]
     return name == EMBEDDED or Path(name).is_dir()
 
 
@@ -205,12 +229,16 @@ def _order(row: Row) -> tuple[str, str, int, str]:
 
 
 def _rows_of_folder(
-    folder: Path, split: str, track: str, memory: MemoryBudget | None = None
+    folder: Path, name: str, split: str, track: str, memory: MemoryBudget | None = None
 ) -> Iterator[Row]:
     base = folder / TRACKS[track]
-    paths = sorted(base.glob(f"*/*/{split}-*.parquet"))
+    config = split_name(name)[1]
+    there = {path.name for each in TRACKS.values() for path in (folder / each).glob("*")}
+    wanted = [config] if config in TARGETS else default_architectures(there)
+    files = [path for path in base.glob("*/*/*.parquet") if path.parts[-3] in wanted]
+    paths = sorted(path for path in files if path.name.startswith(f"{split}-"))
     if not paths:
-        present = sorted({p.name.split("-")[0] for p in base.glob("*/*/*.parquet")})
+        present = sorted({path.name.split("-")[0] for path in files})
         raise InputError(
             f"there is no split {split!r} of the {track} track here; "
             + (f"splits: {', '.join(present)}" if present else f"expected files in {base.name}/"),

@@ -35,15 +35,15 @@ class Architecture:
 
     `number` is its compute capability without the dot. `flags` are the e_flags that ptxas
     13 writes into a cubin. `fixed_latency` are the operations that have a fixed latency
-    here and a variable one elsewhere. `distances` is the file of its table of distances, in
-    which the operations `alone` have classes of their own. With
+    here and a variable one elsewhere. `distances` is the file of its table of distances, or
+    None if nothing is mined yet; there the operations `alone` have classes of their own. With
     `prints_register_count` the count stands in the code section's header, too.
     """
 
     number: int
     flags: int
     fixed_latency: frozenset[str]
-    distances: str
+    distances: str | None
     alone: frozenset[str]
     prints_register_count: bool
 
@@ -66,6 +66,14 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             0x0A005004,
             frozenset(),
             "distances_sm_80.json",
+            frozenset(),
+            prints_register_count=True,
+        ),
+        Architecture(
+            89,
+            0x06005904,
+            frozenset(),
+            None,
             frozenset(),
             prints_register_count=True,
         ),

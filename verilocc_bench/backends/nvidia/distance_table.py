@@ -57,8 +57,10 @@ class DistanceTable:
 
 @cache
 def distance_table(architecture: str) -> DistanceTable:
-    """The package's table of an architecture."""
+    """The package's table of an architecture; an empty one, which allows nothing, without."""
     file = ARCHITECTURES[architecture].distances
+    if file is None:
+        return DistanceTable({}, {})
     text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
     return table_from_json(json.loads(text))
 

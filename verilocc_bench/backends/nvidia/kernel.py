@@ -13,13 +13,14 @@ from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
 from verilocc_bench.backends.kernel import Kernel, ReadOptions
+from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 from verilocc_bench.backends.nvidia.cubin import CubinKernel, is_cubin
 from verilocc_bench.backends.nvidia.fat_binary import cubin_with, cubins_of, is_fat_binary
 from verilocc_bench.backends.nvidia.kept_apart import machine_live_ranges
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
 from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel, load_kernels
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.tools import assemble
+from verilocc_bench.backends.nvidia.tools import assemble, ptx_target
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import decode_text
 from verilocc_bench.targets import get_target
@@ -42,7 +43,6 @@ class SassCode:
 
 SassKernel = Kernel[SassCode]
 
-_SM_90 = re.compile(rb"^\s*\.target\s+(sm_90a?)\b", re.MULTILINE)
 _PTX = re.compile(rb"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
 
 
@@ -54,16 +54,17 @@ def holds_code(data: bytes) -> bool:
 def _cubin_of(data: bytes, source: Path, architecture: str | None) -> bytes:
     """The cubin itself, or the one that ptxas makes of PTX.
 
-    PTX that names sm_90 or sm_90a is assembled for that target, unless `architecture` is
-    another. Any other PTX is assembled for `architecture`, or for sm_80 without one.
+    Without `architecture` PTX is assembled for the one that it names if that is known, else
+    for sm_80.
     """
     if is_cubin(data):
         return data
-    named = _SM_90.search(data[:PTX_HEAD_BYTES])
-    if named is not None and architecture in (None, "sm_90"):
-        architecture = named[1].decode()
+    ptx = decode_text(data, source)
+    if architecture is None:
+        named = (ptx_target(ptx) or "").removesuffix("a")
+        architecture = named if named in ARCHITECTURES else "sm_80"
     try:
-        return assemble(decode_text(data, source), architecture=architecture or "sm_80")
+        return assemble(ptx, architecture=architecture)
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
 

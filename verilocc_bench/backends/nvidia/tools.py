@@ -35,9 +35,22 @@ CUDA_OPTIONS: dict[str, tuple[str, ...]] = {
 """The options of each run for sm_80, for records of how a result was made."""
 
 
-def options_for(architecture: str) -> dict[str, tuple[str, ...]]:
-    """CUDA_OPTIONS, with ptxas for that architecture."""
-    return CUDA_OPTIONS | {"ptxas": (f"--gpu-name={architecture}",)}
+_PTX_TARGET = re.compile(r"^\s*\.target\s+(sm_\d+a?)\b", re.MULTILINE)
+
+
+def options_for(architecture: str, ptx: str = "") -> dict[str, tuple[str, ...]]:
+    """CUDA_OPTIONS, with ptxas for that architecture, and what PTX for it alone may use.
+
+    PTX for `sm_90a` has instructions that only this form of sm_90 takes.
+    """
+    own = ptx_target(ptx) == f"{architecture}a"
+    return CUDA_OPTIONS | {"ptxas": (f"--gpu-name={architecture}{'a' if own else ''}",)}
+
+
+def ptx_target(ptx: str) -> str | None:
+    """The architecture that PTX names, such as `sm_80` or `sm_90a`; None without one."""
+    named = _PTX_TARGET.search(ptx)
+    return None if named is None else named[1]
 
 
 _PACKAGES: dict[CudaTool, str] = {
@@ -99,7 +112,7 @@ def assemble(
     Raises RejectedKernel (`ptxas-failed`) if ptxas refuses the text or does not end,
     and errors like find_tool.
     """
-    options = [*options_for(architecture)["ptxas"]]
+    options = [*options_for(architecture, ptx)["ptxas"]]
     if maximum_registers is not None:
         options += ["--override-directive-values", f"--maxrregcount={maximum_registers}"]
     ptxas = find_tool("ptxas")
