@@ -24,11 +24,11 @@ from leaderboard.submission import CLAIMED, FORMAT
 from verilocc_bench.edits.answer_files import read_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import allocator_label, settings_kind
+from verilocc_bench.evaluation.gpu_measurement import read_measurement
 from verilocc_bench.evaluation.models.predictions import LIMIT_BYTES
 from verilocc_bench.evaluation.results import RESULTS
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import MIB, decode_text, open_input, opened_to_write, write_atomically
-from verilocc_bench.measuring.reading import read_measurement
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.flags import flag_of
 

@@ -28,8 +28,7 @@ from tests.leaderboard.submissions import Arena, arena, arena_folder, check, mes
 from verilocc_bench.cli import main
 from verilocc_bench.edits import Answer
 from verilocc_bench.files import write_atomically
-from verilocc_bench.measuring.folder import FORMAT
-from verilocc_bench.measuring.launcher import DOCUMENT, RESULTS
+from verilocc_bench.measurement import DOCUMENT, FORMAT, RESULTS
 
 __all__ = ["arena", "arena_folder"]
 

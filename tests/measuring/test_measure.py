@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import verilocc_bench as vb
+from verilocc_bench import measurement as shared
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.gpu_measurement import Measurement, read_measurement
 from verilocc_bench.measuring import launcher
 from verilocc_bench.measuring.blocks import MULTIPROCESSORS
 from verilocc_bench.measuring.folder import (
@@ -26,7 +28,6 @@ from verilocc_bench.measuring.folder import (
     MeasuredSide,
     write_folder,
 )
-from verilocc_bench.measuring.reading import Measurement, read_measurement
 from verilocc_bench.references import launch_for
 
 pytestmark = pytest.mark.slow
@@ -93,7 +94,7 @@ def test_a_folder_needs_nothing_but_python_and_numpy(folder: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 1
     assert "run.py: there is no driver of a GPU here" in done.stderr
-    assert not (folder / launcher.RESULTS).exists()
+    assert not (folder / shared.RESULTS).exists()
 
 
 def test_all_sides_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +160,7 @@ def test_a_cut_run_goes_on(folder: Path) -> None:
     assert run_py(folder, "right", "--minutes", "0") == 0
     cut = read_measurement(folder).lines
     assert [line["part"] for line in cut] == ["machine", "end"]
-    place = folder / launcher.RESULTS
+    place = folder / shared.RESULTS
     place.write_text(place.read_text() + '{"part": "bits", "kern')  # killed as it wrote
     assert run_py(folder) == 0
     lines = read_measurement(folder).lines
@@ -185,7 +186,7 @@ def test_a_cut_run_goes_on(folder: Path) -> None:
 )
 def test_results_that_do_not_fit(folder: Path, line: object, word: str) -> None:
     assert run_py(folder, "right", "--minutes", "0") == 0
-    place = folder / launcher.RESULTS
+    place = folder / shared.RESULTS
     place.write_text(place.read_text() + json.dumps(line) + "\n")
     with pytest.raises(InputError, match=word):
         read_measurement(folder)
@@ -200,7 +201,7 @@ def test_folders_take_kernels_of_one_vendor_and_each_once(folder: Path) -> None:
         write_folder([MeasuredKernel("l", "1" * 16, "gfx942", "f", launch, [side])], folder, {})
     write_folder([MeasuredKernel("l", "1" * 16, "sm_80", "f", launch, [side])], folder, {})
     assert len(json.loads((folder / "measure.json").read_text())["kernels"]) == 2
-    (folder / launcher.RESULTS).write_text("{}\n")
+    (folder / shared.RESULTS).write_text("{}\n")
     with pytest.raises(InputError, match="without results"):
         write_folder([MeasuredKernel("m", "2" * 16, "sm_80", "f", launch, [side])], folder, {})
 
@@ -298,5 +299,5 @@ def test_what_a_result_says() -> None:
         ({"failed": "a fault"}, own, "same", "a fault", False),
     ]
     for found, beside, role, verdict, right in cases:
-        assert launcher.verdict_of(found, beside) == verdict
-        assert launcher.is_right(found, beside, role) is right, (verdict, role)
+        assert shared.verdict_of(found, beside) == verdict
+        assert shared.is_right(found, beside, role) is right, (verdict, role)

@@ -14,8 +14,8 @@ from verilocc_bench.cli.comparison_document import comparison_text
 from verilocc_bench.cli.instance import is_wrong, load_instance
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.gpu_measurement import read_measurement
 from verilocc_bench.files import write_atomically
-from verilocc_bench.measuring.reading import read_measurement
 
 
 def run(options: argparse.Namespace) -> int:

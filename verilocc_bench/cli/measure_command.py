@@ -12,13 +12,13 @@ from verilocc_bench.cli.comparison_document import comparison_text
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.run_code_object import read_arrays
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.gpu_measurement import is_measurement, read_measurement
 from verilocc_bench.measuring.folder import (
     MeasuredLaunch,
     launch_of_row,
     sizes_of_row,
     write_measurement,
 )
-from verilocc_bench.measuring.reading import is_measurement, read_measurement
 
 
 def run(options: argparse.Namespace) -> int:

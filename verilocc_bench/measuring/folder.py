@@ -27,18 +27,24 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.measurement import CONTROL, DOCUMENT, FORMAT, OWN, RESULTS, SAME
 from verilocc_bench.measuring.blocks import MULTIPROCESSORS
-from verilocc_bench.measuring.launcher import CONTROL, DOCUMENT, OWN, RESULTS, SAME
 from verilocc_bench.references import launch_for
 
-FORMAT = "verilocc-bench measurement 2"
 _ELEMENTS = {"int32": "i32", "int64": "i64", "float32": "fp32", "float64": "fp64"}
 _TRAILING_POINTERS = 2
 """Triton's kernels end with two pointers to scratch memory, which they do not read."""
 _THREADS = {"waves": 64, "warps": 32}
 _PACKED = {
-    ".": ("__init__.py", "errors.py"),
-    "measuring": ("__init__.py", "driver.py", "launcher.py", "libraries.py", "worker.py"),
+    ".": ("__init__.py", "errors.py", "measurement.py"),
+    "measuring": (
+        "__init__.py",
+        "driver.py",
+        "launched_kernel.py",
+        "launcher.py",
+        "libraries.py",
+        "worker.py",
+    ),
     "references": None,
 }
 """The modules that go into the folder; None: all."""

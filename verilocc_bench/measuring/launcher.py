@@ -28,39 +28,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-DOCUMENT = "measure.json"
-RESULTS = "results.jsonl"
-OWN, SAME, OTHER, CONTROL = "own", "same", "other", "control"
-"""The role of a side: the compiler's own code; expected to leave its bits; other code, which
-may round in another order; expected to break."""
+from verilocc_bench.measurement import (
+    CONTROL,
+    DOCUMENT,
+    OWN,
+    RESULTS,
+    Line,
+    is_right,
+    verdict_of,
+)
 
 START_SECONDS = 60.0
 """The most for a process to start, and to prepare the inputs of a kernel."""
 SHARES = {"bits": 0.6, "times": 0.9, "libraries": 0.95, "controls": 1.0}
 """The part of the time after which each part ends."""
-
-Line = dict[str, Any]
-
-
-def verdict_of(found: Line, own: Line | None) -> str:
-    """What a side's result says, beside the result of the compiler's own code."""
-    if "failed" in found:
-        return str(found["failed"])
-    if found.get("idle"):
-        return "wrote nothing"
-    if found["wrong"]:
-        return "wrong numbers"
-    if own is None or len(set(found["digests"])) > 1:
-        return "changing bits"
-    return "same bits" if set(found["digests"]) == set(own.get("digests", ())) else "other bits"
-
-
-def is_right(found: Line, own: Line, role: str) -> bool:
-    """True if a side may be timed: the same bits, or right numbers where bits cannot tell."""
-    verdict = verdict_of(found, own)
-    if verdict in {"other bits", "changing bits"} and found["errors"]:
-        return role in {OWN, OTHER} or len(set(own["digests"])) > 1
-    return verdict == "same bits" or (role == OWN and verdict == "changing bits")
 
 
 class Run:
@@ -101,7 +82,7 @@ class Run:
 
     def left(self, part: str) -> float:
         """The seconds that are left for a part."""
-        share = SHARES[part] * self.options.minutes * 60
+        share = SHARES[part] * float(self.options.minutes) * 60
         return share - (time.monotonic() - self.started)
 
     def everything(self) -> int:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from verilocc_bench.measuring.worker import LaunchedKernel
+from verilocc_bench.measuring.launched_kernel import LaunchedKernel, interleaved
 
 _TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
@@ -22,8 +21,6 @@ def measure_library(kernel: LaunchedKernel, rounds: int) -> dict[str, Any]:
 
     Both compute the expected numbers once: the grid has one layer.
     """
-    from verilocc_bench.measuring.worker import interleaved
-
     try:
         torch, name, run = _counterpart(kernel)
     except NoCounterpart as reason:

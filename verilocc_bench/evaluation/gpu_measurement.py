@@ -21,8 +21,7 @@ from verilocc_bench.edits.answer_files import read_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.metrics import bootstrap_interval, geometric_mean
 from verilocc_bench.files import parse_json, read_data, read_text
-from verilocc_bench.measuring.folder import FORMAT
-from verilocc_bench.measuring.launcher import CONTROL, DOCUMENT, RESULTS, Line, verdict_of
+from verilocc_bench.measurement import CONTROL, DOCUMENT, FORMAT, RESULTS, Line, verdict_of
 
 UNVERIFIED = "measured by whoever ran run.py, and not verified"
 _SEED = 0
