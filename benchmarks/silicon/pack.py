@@ -17,6 +17,7 @@ from typing import Any
 
 from verilocc_bench.backends.nvidia.tools import tool_version
 from verilocc_bench.edits.answer_files import read_answer
+from verilocc_bench.files import write_atomically
 from verilocc_bench.measuring.blocks import MULTIPROCESSORS
 from verilocc_bench.measuring.folder import (
     MeasuredKernel,
@@ -42,11 +43,13 @@ def sizes_of(document: dict[str, Any], scale: int) -> tuple[int, int]:
         if kernel == "gemm_experts":
             length = min(length, 512)
         tiles = max(2, min(64, length // max(rows, columns)))
-        depth = max(5, length // 2 // parameters.get("block_k", 32))
+        depth = max(5, length // parameters.get("block_k", 32))
         if kernel == "gemm_split_k":
             depth = max(5, depth // parameters["split_k"])
         return tiles, depth
     tokens = _TOKENS // scale
+    if kernel == "mha_forward" and not parameters["matrix_bias"] | parameters["variable_length"]:
+        tokens *= 2
     if kernel in {"mha_backward_dq", "mha_backward_dkdv"}:
         tokens //= 2
     if kernel == "mha_backward_dkdv":
@@ -66,9 +69,12 @@ def packed(folder: Path, scale: int) -> MeasuredKernel | None:
         "kernel": document["kernel"], "parameters": document["parameters"],
         "tiles": tiles, "depth": depth,
     }  # fmt: skip
-    # The grid does not depend on the depth, and a shallow launch is made sooner.
-    launch = launch_for(reference["kernel"], reference["parameters"], tiles=tiles, depth=2)
-    x, y, z = launch.grid
+    kept = folder / f"grid-{tiles}.json"
+    if not kept.exists():
+        # The grid does not depend on the depth, and a shallow launch is made sooner.
+        launch = launch_for(document["kernel"], document["parameters"], tiles=tiles, depth=2)
+        write_atomically(kept, json.dumps(launch.grid) + "\n")
+    x, y, z = json.loads(kept.read_text())
     blocks = MULTIPROCESSORS["sm_90"].holds(
         document["sides"]["own"]["registers"], document["threads"], document["shared"]
     )

@@ -177,13 +177,14 @@ def collect(door: str, point: SweepPoint, work: Path) -> str:
     kernel: SassKernel = problem.kernel()
     if len(kernel.code.function.instructions) > _MOST_INSTRUCTIONS + 800 * (door == "wgmma"):
         return "too large"
-    spills = sum(i.opcode.startswith(("STL", "LDL")) for i in kernel.code.function.instructions)
     threads = 32 * compiled.num_warps
+    instructions = kernel.code.function.instructions
     document = {
         "key": folder.name, "door": door, "kernel": point.kernel, "id": problem.id,
         "parameters": dict(point.parameters), "threads": threads,
-        "shared": compiled.shared_memory_bytes, "spills": spills, "source": point.key,
-        "instructions": len(kernel.code.function.instructions),
+        "shared": compiled.shared_memory_bytes, "source": point.key,
+        "instructions": len(instructions),
+        "spills": sum(i.opcode.startswith(("STL", "LDL")) for i in instructions),
     }  # fmt: skip
     sides = Sides(folder, document)
     sides.add("own", "own", own)
@@ -195,19 +196,8 @@ def collect(door: str, point: SweepPoint, work: Path) -> str:
         answer = permuted(problem, kernel, number)
         if answer is not None:
             sides.add_answer(f"permuted-{number}", "same", problem, answer)
-    machine = machine_problem(kernel)
-    found = searched(machine, SECONDS)
-    best = sides.add_answer("best-runnable", "same", problem, found)
+    _answers(sides, problem, kernel)
     _caps(sides, compiled.ptx, architecture)
-    if _is_near(sides.document, count, best):
-        longer = searched(machine, 3 * SECONDS)
-        sides.add_answer("best-runnable-longer", "same", problem, longer)
-    try:
-        scanned = answer_from_assignment(problem, linear_scan(machine))
-        sides.add_answer("linear-runnable", "same", problem, Answer(scanned))
-    except AllocationFailed:
-        pass
-    sides.add_answer("best", "control", problem, searched(problem, SECONDS))
     if door == "wgmma":
         other = assemble(mma.ptx, architecture="sm_90")
         sides.add("mma-sync", "other", other, shared=mma.shared_memory_bytes)
@@ -215,6 +205,19 @@ def collect(door: str, point: SweepPoint, work: Path) -> str:
     document["sides"] = sides.found
     write_atomically(folder / "sides.json", json.dumps(document, indent=1) + "\n")
     return f"{len(sides.found)} sides"
+
+
+def _answers(sides: Sides, problem: Problem, kernel: SassKernel) -> None:
+    """Answers on the machine's live ranges, by two allocators, and one on the text's."""
+    machine = machine_problem(kernel)
+    best = sides.add_answer("best-runnable", "same", problem, searched(machine, SECONDS))
+    if _is_near(sides.document, sides.found["own"]["registers"], best):
+        longer = searched(machine, 3 * SECONDS)
+        sides.add_answer("best-runnable-longer", "same", problem, longer)
+    with contextlib.suppress(AllocationFailed):
+        scanned = answer_from_assignment(problem, linear_scan(machine))
+        sides.add_answer("linear-runnable", "same", problem, Answer(scanned))
+    sides.add_answer("best", "control", problem, searched(problem, SECONDS))
 
 
 def searched(problem: AllocationProblem, seconds: float) -> Answer:
