@@ -119,6 +119,7 @@ def main() -> int:
             kernels.append(found)
     tools = {name: tool_version(name) for name in ("ptxas", "nvdisasm")}
     write_folder(kernels, options.output, tools)
+    shutil.copy(Path(__file__).parent / "measure.sh", options.output)
     return 0
 
 

@@ -167,6 +167,9 @@ def test_a_cut_run_goes_on(folder: Path) -> None:
     assert run_py(folder) == 0
     again = read_measurement(folder).lines
     assert again[:-1] == lines
+    place.write_text(place.read_text().replace("a pretended GPU", "another GPU"))
+    with pytest.raises(SystemExit, match="of another GPU or driver"):
+        run_py(folder)
     document = json.loads((folder / "measure.json").read_text())
     (folder / "measure.json").write_text(json.dumps(document))
     with pytest.raises(SystemExit, match=r"results of another measure\.json"):

@@ -92,10 +92,12 @@ class Run:
         return self.report()
 
     def _parts(self) -> None:
+        ((_, device),) = self.batch("device", [{}], START_SECONDS, 2 * START_SECONDS)
+        if "failed" in device:
+            sys.exit(f"run.py: {device['failed']}")
+        if self.lines and not device.items() <= self.lines[0].items():
+            sys.exit(f"run.py: {self.results} is of another GPU or driver: move it away")
         if not self.lines:
-            ((_, device),) = self.batch("device", [{}], START_SECONDS, START_SECONDS)
-            if "failed" in device:
-                sys.exit(f"run.py: {device['failed']}")
             self.keep(
                 part="machine", measurement_sha256=self.hash, **device, clocks=clocks(),
                 host=platform.platform(), date=time.strftime("%Y-%m-%d", time.gmtime()),
