@@ -18,8 +18,9 @@ import struct
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -210,14 +211,22 @@ def collect(door: str, point: SweepPoint, work: Path) -> str:
 def _answers(sides: Sides, problem: Problem, kernel: SassKernel) -> None:
     """Answers on the machine's live ranges, by two allocators, and one on the text's."""
     machine = machine_problem(kernel)
-    best = sides.add_answer("best-runnable", "same", problem, searched(machine, SECONDS))
-    if _is_near(sides.document, sides.found["own"]["registers"], best):
-        longer = searched(machine, 3 * SECONDS)
-        sides.add_answer("best-runnable-longer", "same", problem, longer)
-    with contextlib.suppress(AllocationFailed):
-        scanned = answer_from_assignment(problem, linear_scan(machine))
-        sides.add_answer("linear-runnable", "same", problem, Answer(scanned))
-    sides.add_answer("best", "control", problem, searched(problem, SECONDS))
+
+    def add(name: str, role: str, make: Callable[[], Answer]) -> int | None:
+        try:
+            return sides.add_answer(name, role, problem, make())
+        except AllocationFailed:
+            return None
+
+    best = add("best-runnable", "same", partial(searched, machine, SECONDS))
+    if best is not None and _is_near(sides.document, sides.found["own"]["registers"], best):
+        add("best-runnable-longer", "same", partial(searched, machine, 3 * SECONDS))
+    add(
+        "linear-runnable",
+        "same",
+        lambda: Answer(answer_from_assignment(problem, linear_scan(machine))),
+    )
+    add("best", "control", partial(searched, problem, SECONDS))
 
 
 def searched(problem: AllocationProblem, seconds: float) -> Answer:
