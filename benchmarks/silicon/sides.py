@@ -23,10 +23,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-from dataset_builders.compilers import triton_compiler
-from dataset_builders.sweeps.point import SweepPoint, make_point
+from dataset_builders.compilers.triton_compiler import compile_to_ptx
+from dataset_builders.sweeps.point import Parameters, SweepPoint, make_point
 from dataset_builders.sweeps.registry import sweep_named
 from verilocc_bench.allocators import answer_from_assignment, linear_scan
 from verilocc_bench.allocators.search.options import Means, SearchOptions
@@ -155,14 +154,12 @@ def key_of(door: str, point: SweepPoint) -> str:
 
 def collect(door: str, point: SweepPoint, work: Path) -> str:
     """Writes the folder of one kernel; says what became of it."""
-    mma = triton_compiler.compile_to_ptx(point)
+    mma = compile_to_ptx(point)
     compiled, architecture = mma, "sm_90"
     if door == "wgmma":
-        from triton.backends.compiler import GPUTarget
-
-        hopper = GPUTarget("cuda", 90, 32)
-        with mock.patch.object(triton_compiler, "_target", return_value=hopper):
-            compiled, architecture = triton_compiler.compile_to_ptx(point), "sm_90a"
+        parameters = Parameters.of({**point.parameters, "capability": 0})
+        compiled = compile_to_ptx(SweepPoint("sm_90", point.kernel, parameters))
+        architecture = "sm_90a"
         if "wgmma" not in compiled.ptx:
             return "no wgmma in it"
     folder = work / key_of(door, point)
