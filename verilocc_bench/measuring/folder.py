@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -156,28 +156,27 @@ def write_measurement(
     _kernels_in(folder)
     backend = backend_of(problem.target)
     comparison = backend.compare(problem.kernel(), sides, with_files=True)
-    made = []
-    for name, side in zip(("answer", "other"), sides, strict=True):
-        cubin = comparison.files.get(f"{name}/kernel.cubin")
-        code = linked(comparison.files[f"{name}/kernel.o"]) if cubin is None else cubin
-        assert isinstance(code, bytes)
-        facts = comparison.document[name].get("cubin", {})
-        made.append(
-            MeasuredSide(name, side.name, SAME, code, side.answer,
-                         facts.get("register_count"), facts.get("runnable"))
-        )  # fmt: skip
-    answer, other = made
-    own = MeasuredSide("other", other.title, OWN, other.code, other.answer, other.registers)
-    again = MeasuredSide("other-again", f"{other.title} again", SAME, other.code)
-    role = CONTROL if answer.runnable is False else SAME
-    answer = MeasuredSide("answer", answer.title, role, answer.code, answer.answer,
-                          answer.registers, answer.runnable)  # fmt: skip
+    answer, other = (_side(name, side, comparison) for name, side in zip(
+        ("answer", "other"), sides, strict=True))  # fmt: skip
+    own = replace(other, role=OWN, runnable=None)
+    again = replace(own, name="other-again", title=f"{other.title} again", role=SAME, answer=None)
     kernel = MeasuredKernel(
         re.sub(r"\W", "_", f"{problem.kernel().name}-{problem.id}"), problem.id, problem.arch,
         problem.kernel().name, launch, (own, answer, again),
     )  # fmt: skip
     write_folder([kernel], folder, comparison.document["versions"])
     return comparison
+
+
+def _side(name: str, side: ComparedAllocation, comparison: CodeComparison) -> MeasuredSide:
+    cubin = comparison.files.get(f"{name}/kernel.cubin")
+    code = linked(comparison.files[f"{name}/kernel.o"]) if cubin is None else cubin
+    assert isinstance(code, bytes)
+    facts = comparison.document[name].get("cubin", {})
+    runnable = facts.get("runnable")
+    role = CONTROL if runnable is False else SAME
+    count = facts.get("register_count")
+    return MeasuredSide(name, side.name, role, code, side.answer, count, runnable)
 
 
 def _kernels_in(folder: Path) -> list[dict[str, Any]]:
