@@ -19,7 +19,7 @@ from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.gpu_measurement import Measurement, read_measurement
+from verilocc_bench.evaluation.gpu_measurement import GpuMeasurement, read_measurement
 from verilocc_bench.measuring import launcher
 from verilocc_bench.measuring.blocks import MULTIPROCESSORS
 from verilocc_bench.measuring.folder import (
@@ -281,7 +281,7 @@ def test_cubins_by_the_cuda_driver(tmp_path: Path) -> None:
     assert kernel["sides"][1]["file"].endswith(".cubin")
     assert kernel["sides"][1]["runnable"] is True
     assert run_py(folder) == 0
-    measurement: Measurement = read_measurement(folder)
+    measurement: GpuMeasurement = read_measurement(folder)
     assert measurement.figure()["same_bits"] is True
 
 

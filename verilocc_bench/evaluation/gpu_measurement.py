@@ -29,7 +29,7 @@ _FEWEST_ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Measurement:
+class GpuMeasurement:
     """The results in a folder: of each kernel, what each side leaves, and its times."""
 
     folder: Path
@@ -210,7 +210,7 @@ def is_measurement(path: Path) -> bool:
     return (path / DOCUMENT).is_file()
 
 
-def read_measurement(folder: Path) -> Measurement:
+def read_measurement(folder: Path) -> GpuMeasurement:
     """The results in a folder. Raises InputError without results, or if they do not fit it."""
     source = folder / DOCUMENT
     text = read_data(source)
@@ -234,7 +234,7 @@ def read_measurement(folder: Path) -> Measurement:
             raise InputError(message, source=place, line=number) from None
     if not lines or lines[0].get("measurement_sha256") != hashlib.sha256(text).hexdigest():
         raise InputError(f"the results are of another {DOCUMENT}", source=place)
-    return Measurement(folder, document, lines)
+    return GpuMeasurement(folder, document, lines)
 
 
 def _check_line(line: Line) -> None:
