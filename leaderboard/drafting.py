@@ -24,7 +24,7 @@ from leaderboard.submission import CLAIMED, FORMAT
 from verilocc_bench.edits.answer_files import read_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import allocator_label, settings_kind
-from verilocc_bench.evaluation.gpu_measurement import GpuMeasurement, read_measurement
+from verilocc_bench.evaluation.gpu_measurement import read_measurement
 from verilocc_bench.evaluation.models.predictions import LIMIT_BYTES
 from verilocc_bench.evaluation.results import RESULTS
 from verilocc_bench.evaluation.schema import read_results
@@ -83,7 +83,7 @@ def add_measurements(
     document, text = parse_yaml(data, place), decode_text(data, place)
     if isinstance(document, dict) and "measured" in document:
         raise InputError("there are measured figures already: take them out first", source=place)
-    figures = [_measured_figure(read_measurement(path)) for path in measurements]
+    figures = [_measured_figure(path) for path in measurements]
     added = text.rstrip("\n") + "\n" + yaml.safe_dump({"measured": figures}, sort_keys=False)
     with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as temporary:
         trial = Path(temporary, "submission")
@@ -98,14 +98,14 @@ def add_measurements(
     return len(figures)
 
 
-def _measured_figure(measurement: GpuMeasurement) -> dict[str, Any]:
-    known = measurement.to_json()
+def _measured_figure(folder: Path) -> dict[str, Any]:
+    known = read_measurement(folder).figure()
     times = known["median_milliseconds"]
-    _, answer = read_answer(measurement.folder / "answer" / "answer.json")
+    _, answer = read_answer(folder / known["answer"])
     return {
         "id": known["id"],
         "answer_sha256": answer_hash(known["id"], answer),
-        "against": measurement.names[1],
+        "against": known["names"][1],
         **{key: known[key] for key in ("device", "driver_version", "grid", "rounds")},
         "milliseconds": times["answer"],
         "against_milliseconds": times["other"],

@@ -36,7 +36,7 @@ class MeasuredFigure:
     """Times of an answer and of another one to the same function, on one machine.
 
     `answer_sha256` is the hash of the answer (`answer_hash`), `against` the name of the
-    other. Times are medians over rounds, in milliseconds; `ratio` is the geometric mean
+    other. Times are medians over rounds, in milliseconds; `ratio` is the median
     over rounds of the answer's time over the other's, with its interval of 95 %.
     """
 

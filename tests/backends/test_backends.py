@@ -16,7 +16,7 @@ ALLOWED = (
     "verilocc_bench/backends/",
     "verilocc_bench/targets/",
     "verilocc_bench/machine/",  # an executor of some targets' machine code
-    "verilocc_bench/measuring/launcher.py",  # a script that runs alone, beside a driver
+    "verilocc_bench/measuring/driver.py",  # part of a script that runs alone, beside a driver
     "dataset_builders/compilers/",
     "dataset_builders/sweeps/",  # what each vendor's compiler is asked for
     "dataset_builders/release/card_sections.py",  # words by vendor

@@ -25,7 +25,8 @@ from leaderboard.submission import read_submission
 from tests.leaderboard.submissions import Arena, arena, arena_folder, check, messages, submitted
 from verilocc_bench.cli import main
 from verilocc_bench.edits import Answer
-from verilocc_bench.evaluation.gpu_measurement import DOCUMENT, FORMAT, RESULTS
+from verilocc_bench.files import write_atomically
+from verilocc_bench.measurement import DOCUMENT, FORMAT, RESULTS
 
 __all__ = ["arena", "arena_folder"]
 
@@ -163,23 +164,29 @@ def test_page_and_comment_mark_them(arena: Arena, tmp_path: Path) -> None:
 def measurement(arena: Arena, folder: Path, times: list[float]) -> Path:
     """A folder as `measure` writes it and run.py completes it, without its codes."""
     row = arena.rows[0]
-    (folder / "answer").mkdir(parents=True)
-    (folder / "answer" / "answer.json").write_text(
-        json.dumps({"id": row.id, "assignment": row.label})
-    )
-    sides = {"answer": {"name": "answer.json"}, "other": {"name": "the other"}}
-    text = json.dumps(
-        {"format": FORMAT, "id": row.id, "kernel": row.kernel, "grid": [2, 1, 1], "sides": sides}
-    )
+    answer = json.dumps({"id": row.id, "assignment": row.label})
+    write_atomically(folder / "answer.json", answer)
+    sides = [
+        {"name": "other", "title": "the other", "role": "own"},
+        {"name": "answer", "title": "answer.json", "role": "same", "answer": "answer.json"},
+    ]
+    kernel = {
+        "key": "k", "id": row.id, "function": row.kernel, "arch": row.arch, "grid": [2, 1, 1],
+        "sides": sides,
+    }  # fmt: skip
+    text = json.dumps({"format": FORMAT, "kernels": [kernel]})
     (folder / DOCUMENT).write_text(text)
-    results = {
-        "measurement_sha256": hashlib.sha256(text.encode()).hexdigest(),
-        "milliseconds": {"answer": times, "other": [2.0] * len(times)},
-        "device": "a GPU",
-        "driver_version": 1,
-        "same_bits": True,
-    }
-    (folder / RESULTS).write_text(json.dumps(results))
+    bits = {"digests": ["a", "a"], "wrong": [], "errors": {}}
+    milliseconds = {"answer": times, "other": [2.0] * len(times)}
+    lines = [
+        {
+            "part": "machine", "device": "a GPU", "driver_version": 1,
+            "measurement_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        },
+        *({"part": "bits", "kernel": "k", "side": each["name"], **bits} for each in sides),
+        {"part": "times", "kernel": "k", "milliseconds": milliseconds},
+    ]  # fmt: skip
+    (folder / RESULTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
 
 

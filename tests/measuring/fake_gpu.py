@@ -1,26 +1,45 @@
-"""A driver's library that stands for a GPU: memory, and kernels run by what it is given."""
+"""A driver's library that stands for a GPU: memory, and kernels run by what it is given.
+
+Run as a program it is the worker of a launcher with such a GPU:
+
+    python -m tests.measuring.fake_gpu FOLDER BEHAVIOUR --worker REQUEST
+
+Kernels then leave what the reference expects. BEHAVIOUR is `right`, or says what the code of
+one side does: `idle:SIDE`, `wrong:SIDE`, `fault:SIDE`, `dies:SIDE`, `slow:SIDE`,
+`changes:SIDE`; or `lost`: copies do not arrive; or `executes`: code objects run on the CPU.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import json
+import os
+import signal
 import struct
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 Run = Callable[[bytes, list[tuple[str, Any]]], list[bytes]]
 """Runs a code with (`buffer`, bytes) and (`value`, bytes) arguments; gives the buffers after."""
 
 
 class FakeLibrary:
-    """The functions that run.py calls, under the names of one vendor."""
+    """The functions that the worker calls, under the names of one vendor."""
 
-    def __init__(self, prefix: str, kinds: list[str], run: Run) -> None:
+    def __init__(self, prefix: str, kinds: Callable[[], list[str]], run: Run) -> None:
         self.prefix, self.kinds, self.run = prefix, kinds, run
         self.memory: dict[int, bytearray] = {}
         self.codes: dict[int, bytes] = {}
         self.calls: list[str] = []
         self.launched: list[tuple[Any, ...]] = []
         self.clock = 0.0
+        self.next = 1 << 20
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if not name.startswith(self.prefix):
@@ -46,15 +65,38 @@ class FakeLibrary:
         function._obj.value = module.value
         return 0
 
+    def do_FuncGetAttribute(self, value: Any, number: int, _function: Any) -> int:
+        value._obj.value = {3: 0, 4: 99}[number]
+        return 0
+
+    def do_OccupancyMaxActiveBlocksPerMultiprocessor(self, blocks: Any, *_: Any) -> int:
+        blocks._obj.value = 5
+        return 0
+
+    do_ModuleOccupancyMaxActiveBlocksPerMultiprocessor = (
+        do_OccupancyMaxActiveBlocksPerMultiprocessor
+    )
+
     def do_Malloc(self, pointer: Any, size: Any) -> int:
-        pointer._obj.value = 1 << 20 | len(self.memory) << 8
-        self.memory[pointer._obj.value] = bytearray(size.value)
+        pointer._obj.value = self.next
+        self.next += 256
+        self.memory[pointer._obj.value] = bytearray(size.value if size.value < 1 << 28 else 0)
         return 0
 
     do_MemAlloc = do_Malloc
 
+    def do_Free(self, pointer: Any) -> int:
+        del self.memory[pointer.value]
+        return 0
+
+    do_MemFree = do_Free
+
     def do_MemcpyHtoD(self, pointer: Any, data: bytes, size: Any) -> int:
         self.memory[pointer.value][: size.value] = data
+        return 0
+
+    def do_MemcpyDtoD(self, to: Any, source: Any, size: Any) -> int:
+        self.memory[to.value][: size.value] = self.memory[source.value][: size.value]
         return 0
 
     def do_MemcpyDtoH(self, data: Any, pointer: Any, size: Any) -> int:
@@ -66,19 +108,20 @@ class FakeLibrary:
         self.launched.append((function.value, *sizes))
         arguments: list[tuple[str, Any]] = []
         pointers = []
-        for kind, place in zip(self.kinds, places, strict=False):
+        kinds = self.kinds()
+        for kind, place in zip(kinds, places, strict=False):
             if kind == "buffer":
                 (pointer,) = struct.unpack("<Q", ctypes.string_at(place, 8))
                 pointers.append(pointer)
                 arguments.append((kind, bytes(self.memory[pointer])))
             else:
                 arguments.append((kind, ctypes.string_at(place, 4)))
-        trailing = [ctypes.string_at(place, 8) for place in places[len(self.kinds) :]]
+        trailing = [ctypes.string_at(place, 8) for place in places[len(kinds) :]]
         assert trailing == [bytes(8)] * 2
         after = self.run(self.codes[function.value], arguments)
         for pointer, data in zip(pointers, after, strict=True):
             self.memory[pointer][:] = data
-        self.clock += 1.0 + 0.5 * (function.value == 100)
+        self.clock += 1.0
         return 0
 
     do_LaunchKernel = do_ModuleLaunchKernel
@@ -94,3 +137,98 @@ class FakeLibrary:
     def do_EventElapsedTime(self, time: Any, _first: Any, _last: Any) -> int:
         time._obj.value = self.ended - self.started
         return 0
+
+
+def executed(
+    code: bytes, document: dict[str, Any], arguments: list[tuple[str, Any]]
+) -> list[bytes]:
+    """What a code object leaves, run on the CPU; each code once, as all launches are equal."""
+    from verilocc_bench.machine.execution import load_kernel
+
+    key = (code, *(data for _, data in arguments))
+    if key not in _EXECUTED:
+        values: list[Any] = []
+        for kind, data in arguments:
+            values.append(np.frombuffer(data, np.uint8 if kind == "buffer" else np.int32))
+        values = [each if kind == "buffer" else each[0]
+                  for each, (kind, _) in zip(values, arguments, strict=True)]  # fmt: skip
+        done = load_kernel(code, document["function"]).run(values, document["grid"])
+        _EXECUTED[key] = [each.tobytes() for each in done.buffers if each is not None]
+    return _EXECUTED[key]
+
+
+_EXECUTED: dict[tuple[bytes, ...], list[bytes]] = {}
+
+
+def pretend(folder: Path, behaviour: str, request: str) -> None:
+    """The worker's main on a pretended GPU."""
+    from verilocc_bench.measuring import driver, worker
+    from verilocc_bench.references import Buffer
+    from verilocc_bench.references.numbers import encode
+
+    document = json.loads((folder / "measure.json").read_text())
+    what, _, side = behaviour.partition(":")
+    kernels: list[worker.LaunchedKernel] = []
+    made = worker.LaunchedKernel.__init__
+
+    def remembered(self: worker.LaunchedKernel, *arguments: Any) -> None:
+        kernels.append(self)
+        made(self, *arguments)
+
+    worker.LaunchedKernel.__init__ = remembered  # type: ignore[method-assign]
+    odd = {
+        (folder / each["file"]).read_bytes()
+        for kernel in document["kernels"]
+        for each in kernel["sides"]
+        if each["name"] == side
+    }
+    launches = 0
+
+    def run(code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
+        nonlocal launches
+        launches += 1
+        does = what if code in odd else "right"
+        before = [data for kind, data in arguments if kind == "buffer"]
+        if does == "dies":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if does == "slow":
+            time.sleep(60)
+        if does == "idle":
+            return before
+        if what == "executes":
+            return executed(code, kernels[-1].document, arguments)
+        prepared = kernels[-1].prepared
+        expected = {each.name: each for each in prepared.expectations}
+        after = []
+        for buffer, data in zip(prepared.buffers.values(), before, strict=True):
+            kept = data[: buffer.initial.nbytes]  # of an allocation, which may be larger
+            left = np.frombuffer(kept, buffer.initial.dtype).reshape(buffer.initial.shape).copy()
+            if buffer.name in expected:
+                want = expected[buffer.name]
+                left[want.written] = encode(want.wanted, buffer.element)[want.written]
+                if does in {"wrong", "changes"} and (does == "wrong" or launches % 2):
+                    left[want.written] = encode(want.wanted * 0.5, buffer.element)[want.written]
+            after.append(left.tobytes())
+        return after
+
+    def kinds() -> list[str]:
+        every = kernels[-1].prepared.arguments
+        return ["buffer" if isinstance(each, Buffer) else "value" for each in every]
+
+    library = FakeLibrary("hip" if document["vendor"] == "amd" else "cu", kinds, run)
+    if what == "fault":
+        launch = library.do_LaunchKernel
+        library.do_LaunchKernel = (  # type: ignore[method-assign]
+            lambda f, *rest: 700 if library.codes[f.value] in odd else launch(f, *rest)
+        )
+    if what == "lost":
+        library.do_MemcpyDtoD = lambda *_: 0  # type: ignore[method-assign]
+    # Its own alone: numba needs the real one.
+    driver.ctypes = SimpleNamespace(  # type: ignore[assignment]
+        **{**vars(ctypes), "CDLL": lambda _name: library}
+    )
+    worker.main(folder, json.loads(request))
+
+
+if __name__ == "__main__":
+    pretend(Path(sys.argv[1]), sys.argv[2], sys.argv[-1])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
-import struct
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,208 @@ import numpy as np
 import pytest
 
 import verilocc_bench as vb
-from tests.measuring.fake_gpu import FakeLibrary
+from verilocc_bench import measurement as shared
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.machine.execution import load_kernel
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.gpu_measurement import GpuMeasurement, read_measurement
 from verilocc_bench.measuring import launcher
+from verilocc_bench.measuring.blocks import MULTIPROCESSORS
+from verilocc_bench.measuring.folder import (
+    MeasuredKernel,
+    MeasuredLaunch,
+    MeasuredSide,
+    write_folder,
+)
+from verilocc_bench.references import launch_for
 
 pytestmark = pytest.mark.slow
 
+ROWS = load_rows("mini").rows
 IDS = {
-    arch: min(
-        (row for row in load_rows("mini").rows if row.arch == arch), key=lambda r: r.n_instructions
-    ).id
+    arch: min((row for row in ROWS if row.arch == arch), key=lambda r: r.n_instructions).id
     for arch in ("gfx942", "sm_80")
 }
+ANSWER = Answer({"%0": "R0"})
+
+
+def small_folder(folder: Path) -> Path:
+    """One kernel with five sides, whose codes only the pretended GPU can run."""
+    row = next(row for row in ROWS if row.kernel == "mha_decode_combine" and row.arch == "sm_80")
+    parameters = json.loads(row.params)
+    reference = {"kernel": row.kernel, "parameters": parameters, "tiles": 1, "depth": 3}
+    grid = launch_for(row.kernel, parameters, tiles=1, depth=3).grid
+    launch = MeasuredLaunch(grid, 32, 0, reference)
+    sides = [
+        MeasuredSide(name, f"the {name}", role, name.encode(), answer, registers=99)
+        for name, role, answer in (
+            ("own", "own", None), ("answer", "same", ANSWER), ("capped", "other", None),
+            ("own-again", "same", None), ("broken", "control", None),
+        )
+    ]  # fmt: skip
+    write_folder([MeasuredKernel("k", "0" * 16, "sm_90", row.kernel, launch, sides)], folder, {})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_folder(tmp_path_factory.mktemp("small") / "folder")
+
+
+@pytest.fixture
+def folder(written: Path, tmp_path: Path) -> Path:
+    shutil.copytree(written, tmp_path / "folder")
+    return tmp_path / "folder"
+
+
+def run_py(folder: Path, behaviour: str = "right", *options: str) -> int:
+    """Runs the launcher; its processes have a pretended GPU."""
+    few = ["--rounds", "5", "--launches", "2", "--seconds", "30", *options]
+    fake = [sys.executable, "-m", "tests.measuring.fake_gpu", str(folder), behaviour, "--worker"]
+    return launcher.main(folder, few, fake)
+
+
+def verdicts(folder: Path) -> dict[str, str]:
+    (kernel,) = read_measurement(folder).kernels()
+    return {side["name"]: side["verdict"] for side in kernel["sides"]}
+
+
+def test_a_folder_needs_nothing_but_python_and_numpy(folder: Path) -> None:
+    for path in (folder / "library").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = isinstance(node, ast.ImportFrom | ast.Import)
+            names = [(node.module or "")] if isinstance(node, ast.ImportFrom) else []
+            names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            assert not named or {name.split(".")[0] for name in names} <= {
+                *sys.stdlib_module_names, "numpy", "verilocc_bench", "torch"
+            }, path  # fmt: skip
+    command = [sys.executable, "-P", str(folder / "run.py"), "--seconds", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 1
+    assert "run.py: there is no driver of a GPU here" in done.stderr
+    assert not (folder / shared.RESULTS).exists()
+
+
+def test_all_sides_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", str(folder)]) == 2
+    assert "run `python run.py` there" in capsys.readouterr().err
+    assert run_py(folder) == 0
+    assert verdicts(folder) == dict.fromkeys(verdicts(folder), "same bits")
+    assert main(["measure", str(folder), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    (kernel,) = document["kernels"]
+    assert document["verified"] is False
+    assert document["device"] == "a pretended GPU"
+    times = {side["name"]: side.get("ratio") for side in kernel["sides"]}
+    assert times == {"own": 1, "answer": 1, "capped": 1, "own-again": 1, "broken": None}
+    assert kernel["sides"][0]["errors"]["out"] < 1e-3
+    assert kernel["library"] is None
+    assert main(["measure", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert "not verified" in text
+    assert "99" in text
+    assert "5, not 16" in text  # blocks, as the driver and as we say
+    figure = read_measurement(folder).figure("0" * 16, ANSWER)
+    assert figure["names"] == ["the answer", "the own"]
+    assert (figure["rounds"], figure["same_bits"]) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "verdict"),
+    [
+        ("idle", "wrote nothing"),
+        ("wrong", "wrong numbers"),
+        ("changes", "wrong numbers"),
+        ("fault", "cuLaunchKernel failed with error 700"),
+        ("dies", "its process ended with status -11"),
+        ("slow", "no result in 2 s"),
+    ],
+)
+@pytest.mark.parametrize("side", ["answer", "broken"])
+def test_a_side_that_does_not_compute_right_is_found_out(
+    folder: Path, behaviour: str, verdict: str, side: str, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    limit = ["--seconds", "2"] if behaviour == "slow" else []
+    assert run_py(folder, f"{behaviour}:{side}", *limit) == (side == "answer")
+    found = verdicts(folder)
+    assert found.pop(side) == verdict
+    assert found == dict.fromkeys(found, "same bits")  # it takes nothing else with it
+    (kernel,) = read_measurement(folder).kernels()
+    timed = {each["name"] for each in kernel["sides"] if "ratio" in each}
+    assert timed == {"own", "answer", "capped", "own-again"} - {side}
+    if side == "answer":
+        assert f"k answer: {verdict}" in capsys.readouterr().out
+        with pytest.raises(InputError, match="nothing was measured"):
+            read_measurement(folder).figure()
+
+
+def test_machines_that_lose_what_is_copied_measure_nothing(folder: Path) -> None:
+    assert run_py(folder, "lost") == 1
+    assert set(verdicts(folder).values()) == {"the device does not hold what was copied to it"}
+    assert not any(line["part"] == "times" for line in read_measurement(folder).lines)
+
+
+def test_a_cut_run_goes_on(folder: Path) -> None:
+    assert run_py(folder, "right", "--minutes", "0") == 0
+    cut = read_measurement(folder).lines
+    assert [line["part"] for line in cut] == ["machine", "end"]
+    place = folder / shared.RESULTS
+    place.write_text(place.read_text() + '{"part": "bits", "kern')  # killed as it wrote
+    assert run_py(folder) == 0
+    lines = read_measurement(folder).lines
+    assert run_py(folder) == 0
+    again = read_measurement(folder).lines
+    assert again[:-1] == lines
+    place.write_text(place.read_text().replace("a pretended GPU", "another GPU"))
+    with pytest.raises(SystemExit, match="of another GPU or driver"):
+        run_py(folder)
+    document = json.loads((folder / "measure.json").read_text())
+    (folder / "measure.json").write_text(json.dumps(document))
+    with pytest.raises(SystemExit, match=r"results of another measure\.json"):
+        run_py(folder)
+    with pytest.raises(InputError, match=r"results are of another measure\.json"):
+        read_measurement(folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ({"part": "times", "kernel": "k", "milliseconds": {"own": [0.0] * 5}}, "times above 0"),
+        ({"part": "times", "kernel": "k", "milliseconds": {"own": [1.0] * 4}}, "at least 5 rounds"),
+        ({"part": "bits", "kernel": "k", "side": "own", "digests": ["a"]}, "not as run.py writes"),
+        ([], "not as run.py writes"),
+    ],
+)
+def test_results_that_do_not_fit(folder: Path, line: object, word: str) -> None:
+    assert run_py(folder, "right", "--minutes", "0") == 0
+    place = folder / shared.RESULTS
+    place.write_text(place.read_text() + json.dumps(line) + "\n")
+    with pytest.raises(InputError, match=word):
+        read_measurement(folder)
+
+
+def test_folders_take_kernels_of_one_vendor_and_each_once(folder: Path) -> None:
+    with pytest.raises(InputError, match="is there already"):
+        small_folder(folder)
+    launch = MeasuredLaunch((1, 1, 1), 64, 0, arguments={"x": np.zeros(4, np.float32)})
+    side = MeasuredSide("own", "own", "own", b"code")
+    with pytest.raises(InputError, match="one vendor"):
+        write_folder([MeasuredKernel("l", "1" * 16, "gfx942", "f", launch, [side])], folder, {})
+    write_folder([MeasuredKernel("l", "1" * 16, "sm_80", "f", launch, [side])], folder, {})
+    assert len(json.loads((folder / "measure.json").read_text())["kernels"]) == 2
+    (folder / shared.RESULTS).write_text("{}\n")
+    with pytest.raises(InputError, match="without results"):
+        write_folder([MeasuredKernel("m", "2" * 16, "sm_80", "f", launch, [side])], folder, {})
+
+
+@pytest.mark.parametrize(
+    ("registers", "threads", "shared", "blocks"),
+    # As the driver of an H200 says.
+    [(64, 32, 0, 32), (168, 128, 53248, 3), (58, 128, 12288, 8), (102, 128, 24576, 4)],
+)
+def test_blocks_of_a_multiprocessor(registers: int, threads: int, shared: int, blocks: int) -> None:
+    assert MULTIPROCESSORS["sm_90"].holds(registers, threads, shared) == blocks
 
 
 def prepared(arch: str, folder: Path, *options: str) -> Path:
@@ -40,246 +227,80 @@ def prepared(arch: str, folder: Path, *options: str) -> Path:
     return output
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, llc: object) -> Path:
-    pytest.importorskip("triton")  # its linker
-    return prepared("gfx942", tmp_path_factory.mktemp("amd"), "--tiles", "1")
-
-
-def run_py(folder: Path, library: FakeLibrary, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Runs the folder's own launcher with a pretended library."""
-    specification = importlib.util.spec_from_file_location("run_py", folder / "run.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    monkeypatch.setattr(module.ctypes, "CDLL", lambda _name: library)
-    monkeypatch.setattr(module, "WARMUP_LAUNCHES", 1)
-    status: int = module.main(["--rounds", "6", "--launches", "1"])
-    monkeypatch.undo()
-    return status
-
-
-def executed(
-    document: dict[str, Any], change: Callable[[list[bytes]], list[bytes]] = lambda d: d
-) -> Callable[[bytes, list[tuple[str, Any]]], list[bytes]]:
-    """Runs code objects on the CPU; each code once, as the launches are all alike."""
-    known: dict[tuple[bytes, ...], list[bytes]] = {}
-
-    def run(code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
-        key = (code, *(data for _, data in arguments))
-        if key not in known:
-            values: list[Any] = []
-            for (kind, data), each in zip(arguments, document["arguments"], strict=True):
-                if kind == "buffer":
-                    values.append(np.frombuffer(data, np.uint8))
-                else:
-                    code_of = {"i32": "i", "fp32": "f"}[each["element"]]
-                    number = struct.unpack(code_of, data)[0]
-                    values.append(np.float32(number) if code_of == "f" else np.int32(number))
-            done = load_kernel(code, document["kernel"]).run(values, document["grid"])
-            known[key] = change([each.tobytes() for each in done.buffers if each is not None])
-        return known[key]
-
-    return run
-
-
-def library_for(folder: Path, **changes: Any) -> FakeLibrary:
-    document = json.loads((folder / "measure.json").read_text())
-    kinds = ["buffer" if "file" in each else "value" for each in document["arguments"]]
-    return FakeLibrary("hip", kinds, executed(document, **changes))
-
-
-def test_the_launcher_needs_nothing_but_python() -> None:
-    tree = ast.parse(Path(str(launcher.__file__)).read_text(), feature_version=(3, 9))
-    names = {
-        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else each.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for each in node.names
-    }
-    assert names <= sys.stdlib_module_names
-
-
-def test_there_and_back(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answer = str(folder.parent / "answer.json")
-    assert main(["measure", str(folder)]) == 2
-    assert "run `python run.py` there" in capsys.readouterr().err
-    library = library_for(folder)
-    assert run_py(folder, library, monkeypatch) == 0
-    assert "the same bits" in capsys.readouterr().out
-    document = json.loads((folder / "measure.json").read_text())
-    assert library.launched[0] == (100, *document["grid"], *document["block"],
-                                   document["shared_memory_bytes"])  # fmt: skip
-    assert main(["measure", str(folder), "--json"]) == 0
-    measured = json.loads(capsys.readouterr().out)
-    assert measured["verified"] is False
-    assert measured["ratio"] == pytest.approx(1.5)
-    assert measured["same_bits"] is True
-    assert measured["rounds"] == 6
-    assert main(["compare", IDS["gfx942"], answer, "--measured", str(folder)]) == 0
-    assert "measured on a pretended GPU, not verified" in capsys.readouterr().out
-    assert main(["compare", IDS["gfx942"], answer, "--measured", str(folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["measured"] == measured
-
-
-def test_another_answer_is_not_measured(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    assert run_py(folder, library_for(folder), monkeypatch) == 0
-    other = tmp_path / "other.json"
-    problem = vb.load_problem(IDS["gfx942"])
-    other.write_text(json.dumps({"assignment": problem.label}))
-    assert main(["compare", IDS["gfx942"], str(other), "--measured", str(folder)]) == 2
-    assert "of another answer" in capsys.readouterr().err
-
-
-def test_wrong_numbers_are_not_measured(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    library = library_for(folder, change=lambda buffers: [bytes(len(b)) for b in buffers])
-    assert run_py(folder, library, monkeypatch) == 1
-    assert "wrong numbers: answer:" in capsys.readouterr().out
-    assert main(["measure", str(folder)]) == 2
-    assert "nothing was measured" in capsys.readouterr().err
-
-
-def buffers_of(arguments: list[tuple[str, Any]]) -> list[bytes]:
-    return [data for kind, data in arguments if kind == "buffer"]
-
-
-def own_launch(folder: Path) -> Path:
+def own_launch(folder: Path) -> list[str]:
     arrays = folder / "arrays.npz"
     np.savez(arrays, x=np.arange(64, dtype=np.float32), n=np.int32(64), scale=np.float32(2))
-    options = ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
-    return prepared("gfx942", folder, *options)
+    return ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
 
 
 @pytest.mark.usefixtures("llc")
-def test_launches_that_do_nothing_are_found_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("triton")
-    folder, kinds = own_launch(tmp_path), ["buffer", "value", "value"]
-
-    def idle(_code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
-        return buffers_of(arguments)
-
-    def writing(_code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
-        return [b"\1" * len(data) for data in buffers_of(arguments)]
-
-    assert run_py(folder, FakeLibrary("hip", kinds, idle), monkeypatch) == 1
-    out = capsys.readouterr().out
-    assert "nothing written: answer: all buffers are as before" in out
-    assert "nothing written: other: all buffers are as before" in out
-    assert "the same bits" not in out
-    assert main(["measure", str(folder)]) == 2
-    assert "nothing was measured" in capsys.readouterr().err
-    assert run_py(folder, FakeLibrary("hip", kinds, writing), monkeypatch) == 0
-    assert "both sides leave the same bits" in capsys.readouterr().out
-
-    def tires(code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
-        return (writing if len(library.launched) <= 2 else idle)(code, arguments)
-
-    library = FakeLibrary("hip", kinds, tires)
-    with pytest.raises(SystemExit, match="answer: 1 launches in a row wrote nothing"):
-        run_py(folder, library, monkeypatch)
-
-
-@pytest.mark.usefixtures("llc")
-def test_a_device_that_does_not_hold_what_is_copied_is_found_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("triton")
-    folder = own_launch(tmp_path)
-    library = FakeLibrary("hip", ["buffer", "value", "value"], lambda _, a: buffers_of(a))
-    monkeypatch.setattr(library, "do_MemcpyHtoD", lambda *_: 0, raising=False)
-    with pytest.raises(SystemExit, match="does not hold what was copied"):
-        run_py(folder, library, monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "word"),
-    [
-        ("measurement_sha256", "0" * 64, "of another measure.json"),
-        ("milliseconds", {"answer": [1.0] * 6, "other": [0.0] * 6}, "times above 0"),
-        ("milliseconds", {"answer": [1.0] * 3, "other": [1.0] * 3}, "at least 5 rounds"),
-        ("milliseconds", {"answer": [1.0] * 6}, "not as run.py writes it"),
-        ("device", None, None),
-    ],
-)
-def test_results_that_do_not_fit(  # noqa: PLR0917
-    folder: Path, key: str, value: object, word: str | None,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    assert run_py(folder, library_for(folder), monkeypatch) == 0
-    results = json.loads((folder / "results.json").read_text())
-    (folder / "results.json").write_text(json.dumps(results | {key: value}))
-    assert main(["measure", str(folder)]) == (0 if word is None else 2)
-    if word is not None:
-        assert word in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("cuda")
-def test_cubins_by_the_cuda_driver(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = prepared("sm_80", tmp_path, "--tiles", "1")
-    document = json.loads((folder / "measure.json").read_text())
-    assert document["sides"]["answer"]["file"] == "answer/kernel.cubin"
-    kinds = ["buffer" if "file" in each else "value" for each in document["arguments"]]
-    expected = {each["name"]: each for each in document["expected"]}
-
-    def run(_code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
-        """What the kernel must leave, in place of a GPU."""
-        found = []
-        for (kind, data), each in zip(arguments, document["arguments"], strict=True):
-            if kind != "buffer":
-                continue
-            want, after = expected.get(each["name"]), data
-            if want is not None:
-                wanted = np.frombuffer((folder / want["file"]).read_bytes(), "<f8")
-                mask = np.frombuffer((folder / want["mask"]).read_bytes(), bool)
-                before = np.frombuffer(data, np.float16)
-                after = np.where(mask, wanted.astype(np.float16), before).tobytes()
-            found.append(after)
-        return found
-
-    library = FakeLibrary("cu", kinds, run)
-    assert run_py(folder, library, monkeypatch) == 0
-    assert {"DevicePrimaryCtxRetain", "LaunchKernel", "CtxSynchronize"} <= set(library.calls)
-    assert main(["measure", str(folder)]) == 0
-    assert "not verified" in capsys.readouterr().out
+def test_code_objects_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("triton")  # its linker
+    folder = prepared("gfx942", tmp_path, "--tiles", "1")
+    assert run_py(folder, "executes", "--seconds", "500") == 0  # it compiles the interpreter
+    assert verdicts(folder) == dict.fromkeys(("other", "answer", "other-again"), "same bits")
+    answer, measured = str(tmp_path / "answer.json"), ["--measured", str(folder)]
+    assert main(["compare", IDS["gfx942"], answer, *measured]) == 0
+    assert "measured on a pretended GPU, not verified" in capsys.readouterr().out
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"assignment": vb.load_problem(IDS["gfx942"]).label}))
+    swapped = tmp_path / "swapped.json"
+    shutil.copy(answer, swapped)
+    assert main(["compare", IDS["gfx942"], answer, str(swapped), *measured]) == 2
+    assert "the measurement is beside" in capsys.readouterr().err
+    stranger = min(r.id for r in ROWS if r.arch == "gfx942" and r.id != IDS["gfx942"])
+    with pytest.raises(InputError, match=f"not of '{stranger}'"):
+        read_measurement(folder).figure(stranger)
+    with pytest.raises(InputError, match="of another answer"):
+        read_measurement(folder).figure(IDS["gfx942"], Answer({"%0": "v99"}))
 
 
 @pytest.mark.usefixtures("llc")
 def test_a_launch_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("triton")
-    arrays = tmp_path / "arrays.npz"
-    np.savez(arrays, x=np.zeros(64, np.float32), n=np.int32(64), scale=np.float32(2))
-    options = ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
+    options = own_launch(tmp_path)
     folder = prepared("gfx942", tmp_path, *options)
-    document = json.loads((folder / "measure.json").read_text())
-    assert document["grid"] == [2, 1, 1]
-    assert document["block"] == [64, 1, 1]
-    assert [each["element"] for each in document["arguments"]] == ["float32", "i32", "fp32"]
-    assert not document["expected"]
+    (kernel,) = json.loads((folder / "measure.json").read_text())["kernels"]
+    assert (kernel["grid"], kernel["block"]) == ([2, 1, 1], [64, 1, 1])
+    assert [each["element"] for each in kernel["arguments"]] == ["float32", "i32", "fp32"]
+    # Without a reference a launch that changes nothing is still found out.
+    assert run_py(folder, "right") == 1
+    assert set(verdicts(folder).values()) == {"wrote nothing"}
     capsys.readouterr()
-    again = ["measure", IDS["gfx942"], str(tmp_path / "answer.json"), "-o", str(folder)]
-    assert main(again) == 2
-    assert "new or empty folder" in capsys.readouterr().err
-    assert main([*again[:-1], str(tmp_path / "new"), *options[:2]]) == 2
+    again = ["measure", IDS["gfx942"], str(tmp_path / "answer.json"), "-o"]
+    assert main([*again, str(folder)]) == 2
+    assert "without results" in capsys.readouterr().err
+    assert main([*again, str(tmp_path / "new"), *options[:2]]) == 2
     assert "--arguments needs --grid" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("element", ["fp16", "bf16", "fp32", "i32", "int8"])
-def test_numbers_of_buffers(element: str) -> None:
-    from verilocc_bench.references.numbers import decode, encode
+@pytest.mark.usefixtures("cuda")
+def test_cubins_by_the_cuda_driver(tmp_path: Path) -> None:
+    folder = prepared("sm_80", tmp_path, "--tiles", "1", "--depth", "3")
+    (kernel,) = json.loads((folder / "measure.json").read_text())["kernels"]
+    assert kernel["sides"][1]["file"].endswith(".cubin")
+    assert kernel["sides"][1]["runnable"] is True
+    assert run_py(folder) == 0
+    measurement: GpuMeasurement = read_measurement(folder)
+    assert measurement.figure()["same_bits"] is True
 
-    values = np.array([0.0, 1.0, -2.0, 100.0, -3.0])
-    stored = encode(values, element)
-    assert launcher.numbers_of(stored.tobytes(), element) == list(decode(stored, element))
-    assert launcher.numbers_of(b"\x80", "fp8e4b8") is None
+
+def test_what_a_result_says() -> None:
+    def line(*digests: str, **more: Any) -> dict[str, Any]:
+        return {"digests": digests, "wrong": [], "errors": {"c": 0.0}, **more}
+
+    own, atomic = line("a", "a"), line("a", "b")
+    cases = [
+        (own, own, "same", "same bits", True),
+        (line("b", "b"), own, "same", "other bits", False),
+        (line("b", "b"), own, "other", "other bits", True),
+        (line("b", "b", errors={}), own, "other", "other bits", False),
+        (line("a", "b"), own, "same", "changing bits", False),
+        (atomic, atomic, "own", "changing bits", True),
+        (line("c", "d"), atomic, "same", "changing bits", True),
+        (line("a", "a", wrong=["c"]), own, "other", "wrong numbers", False),
+        ({"failed": "a fault"}, own, "same", "a fault", False),
+    ]
+    for found, beside, role, verdict, right in cases:
+        assert shared.verdict_of(found, beside) == verdict
+        assert shared.is_right(found, beside, role) is right, (verdict, role)

@@ -165,6 +165,16 @@ def test_same_arguments_give_the_same_bytes_and_others_do_not() -> None:
     assert first.buffers["a"].initial.tobytes() != other.buffers["a"].initial.tobytes()
 
 
+def test_a_deeper_launch_has_longer_loops_and_the_same_grid() -> None:
+    parameters = {row.kernel: json.loads(row.params) for row in load_rows("mini").rows}
+    for kernel, scalar, block in (("gemm", "K", "block_k"), ("mha_forward", "seq_k", "block_n")):
+        usual, deep = (launch_for(kernel, parameters[kernel], depth=depth) for depth in (None, 40))
+        lengths = {a.name: a.value for a in deep.arguments if isinstance(a, Scalar)}
+        size = parameters[kernel][block]
+        assert 39 * size < lengths[scalar] <= 40 * size
+        assert usual.grid == deep.grid
+
+
 def test_an_unknown_kernel_is_an_input_error() -> None:
     with pytest.raises(InputError, match="no reference of the kernel 'nothing'"):
         launch_for("nothing", {})

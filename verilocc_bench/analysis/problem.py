@@ -24,7 +24,6 @@ from verilocc_bench.ir import (
 )
 from verilocc_bench.targets import Target, get_target
 
-
 Made = TypeVar("Made")
 
 

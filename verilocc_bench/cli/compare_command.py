@@ -46,15 +46,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _measured(options: argparse.Namespace, comparison: CodeComparison) -> dict[str, Any]:
     """The figures of a measurement of these two sides, marked as unverified."""
-    measurement = read_measurement(options.measured)
     problem = load_instance(options)
-    measurement.check_answers(problem.id, answer_of_file(problem, options.answer))
-    found, expected = measurement.names[1], comparison.document["other"]["name"]
+    answer = answer_of_file(problem, options.answer)
+    figure = read_measurement(options.measured).figure(problem.id, answer)
+    found, expected = figure["names"][1], comparison.document["other"]["name"]
     if found != expected:
         raise InputError(
             f"the measurement is beside {found!r}, not {expected!r}", source=options.measured
         )
-    return measurement.to_json()
+    return figure
 
 
 def _executed(options: argparse.Namespace) -> dict[str, dict[str, int]]:

@@ -51,13 +51,23 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
         help="a file with another; by default the compiler's own assignment",
     )
     parser.add_argument(
-        "-o", "--output", type=output_folder, metavar="DIR", help="write the folder there"
+        "-o",
+        "--output",
+        type=output_folder,
+        metavar="DIR",
+        help="write the folder there, or add the kernel to it",
     )
     parser.add_argument(
         "--tiles",
         type=positive,
         default=4,
         help="tiles in each dimension of the grid, for rows with a reference (default: 4)",
+    )
+    parser.add_argument(
+        "--depth",
+        type=positive,
+        metavar="N",
+        help="blocks of the loop along K or the keys, for rows with a reference (default: a few)",
     )
     own = parser.add_argument_group("a launch of one's own")
     own.add_argument(

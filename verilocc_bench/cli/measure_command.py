@@ -25,8 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """Reads the results of a folder, or writes a new folder; the status is 1 for a wrong answer."""
     if options.answer is None and is_measurement(Path(options.instance)):
         measurement = read_measurement(Path(options.instance))
-        lines = measurement.lines()
-        print(json.dumps(measurement.to_json(), indent=2) if options.json else "\n".join(lines))
+        print(json.dumps(measurement.to_json(), indent=2) if options.json else measurement.text())
         return 0
     if options.answer is None or options.output is None:
         raise InputError("expected KERNEL, ANSWER and --output, or the folder of a measurement")
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _launch(problem: Problem, options: argparse.Namespace) -> MeasuredLaunch:
     if options.arguments is None:
-        launch = launch_of_row(problem, options.tiles)
+        launch = launch_of_row(problem, options.tiles, options.depth)
         if options.grid is not None:
             raise InputError("--grid is for --arguments")
         return launch
@@ -60,4 +59,5 @@ def _launch(problem: Problem, options: argparse.Namespace) -> MeasuredLaunch:
         raise InputError("--arguments needs --threads: a file does not say it")
     shared = shared if options.shared is None else options.shared
     x, y, z = (*options.grid, 1, 1)[:3]
-    return MeasuredLaunch(read_arrays(options.arguments), {}, (x, y, z), threads, shared)
+    arrays = read_arrays(options.arguments)
+    return MeasuredLaunch((x, y, z), threads, shared, arguments=arrays)

@@ -1,14 +1,18 @@
-"""Writes the folder of a measurement: both codes, their launch, and what they must compute."""
+"""Writes the folder of a measurement: kernels, the sides of each, and their launches.
+
+The folder holds what runs it, too: `run.py`, and the part of this package that it needs.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,68 +23,113 @@ from numpy.typing import NDArray
 from verilocc_bench import __version__
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import CodeComparison, ComparedAllocation, backend_of
+from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.gpu_measurement import DOCUMENT, FORMAT
-from verilocc_bench.files import write_atomically
-from verilocc_bench.references import Buffer, Expectation, launch_for
+from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.measurement import CONTROL, DOCUMENT, FORMAT, OWN, RESULTS, SAME
+from verilocc_bench.measuring.blocks import MULTIPROCESSORS
+from verilocc_bench.references import launch_for
 
 _ELEMENTS = {"int32": "i32", "int64": "i64", "float32": "fp32", "float64": "fp64"}
 _TRAILING_POINTERS = 2
 """Triton's kernels end with two pointers to scratch memory, which they do not read."""
+_THREADS = {"waves": 64, "warps": 32}
+_PACKED = {
+    ".": ("__init__.py", "errors.py", "measurement.py"),
+    "measuring": (
+        "__init__.py",
+        "driver.py",
+        "launched_kernel.py",
+        "launcher.py",
+        "libraries.py",
+        "worker.py",
+    ),
+    "references": None,
+}
+"""The modules that go into the folder; None: all."""
+
+_RUN = '''\
+"""Measures the kernels of this folder: python run.py --help."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "library"))
+
+from verilocc_bench.measuring.launcher import main  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(main(Path(__file__).resolve().parent))
+'''
 
 _README = """\
-# A measurement of {kernel} on {arch}
+# A measurement of {count} kernels on {arch}
 
 Nothing was measured when this folder was written. On a machine with such a GPU and its driver:
 
-    python run.py                  # Python 3.9 or later, no packages
-    verilocc-bench measure DIR     # reads results.json, anywhere
+    python run.py --minutes 10     # Python 3.11 or later, numpy
+    verilocc-bench measure DIR     # reads results.jsonl, anywhere
 
-`run.py` launches both codes on the inputs here, compares what they leave, and measures them
-in turns. Times hold for these inputs, this grid and that machine alone; nobody has checked
-them.
-
-| | |
-|---|---|
-{rows}
+`run.py` compares what all sides of a kernel compute with the compiler's own code and with the
+expected numbers, and measures them in turns. Times hold for these inputs, these grids and that
+machine alone; nobody has checked them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLaunch:
-    """A launch: arguments by name (arrays, or numbers as arrays without dimensions).
+    """A launch: that of a reference, or arguments by name (numbers as arrays of no dimensions).
 
-    `elements` names the element type of buffers whose numpy type does not say it.
+    `reference` has the kernel, its parameters, and the tiles and the depth of the launch.
     """
 
-    arguments: Mapping[str, NDArray[Any]]
-    elements: Mapping[str, str]
     grid: tuple[int, int, int]
     threads: int
     shared_memory_bytes: int
-    expectations: tuple[Expectation, ...] = ()
+    reference: Mapping[str, Any] | None = None
+    arguments: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def launch_of_row(problem: Problem, tiles: int) -> MeasuredLaunch:
+@dataclass(frozen=True, slots=True)
+class MeasuredSide:
+    """One code of a kernel. `title` is its name for people; what is said of it may be missing.
+
+    `shared_memory_bytes` replaces those of the launch.
+    """
+
+    name: str
+    title: str
+    role: str
+    code: bytes
+    answer: Answer | None = None
+    registers: int | None = None
+    runnable: bool | None = None
+    shared_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredKernel:
+    """A kernel with its sides; the first side is the one that the others stand beside."""
+
+    key: str
+    id: str
+    arch: str
+    function: str
+    launch: MeasuredLaunch
+    sides: Sequence[MeasuredSide]
+
+
+def launch_of_row(problem: Problem, tiles: int, depth: int | None = None) -> MeasuredLaunch:
     """The reference launch of a dataset's row. Raises InputError without one."""
     row = problem.row
     if row is None:
         raise InputError(f"{problem.title}: a file has no launch: give --arguments and --grid")
-    launch = launch_for(row.kernel, json.loads(row.params), tiles=tiles)
-    arguments: dict[str, NDArray[Any]] = {}
-    elements: dict[str, str] = {}
-    for each in launch.arguments:
-        if isinstance(each, Buffer):
-            arguments[each.name], elements[each.name] = each.initial, each.element
-        else:
-            kind = np.float32 if each.element == "fp32" else np.int32
-            arguments[each.name] = np.asarray(each.value, kind)
-    return MeasuredLaunch(arguments, elements, launch.grid, *sizes_of_row(problem),
-                          launch.expectations)  # fmt: skip
-
-
-_THREADS = {"waves": 64, "warps": 32}
+    reference = {
+        "kernel": row.kernel, "parameters": json.loads(row.params), "tiles": tiles, "depth": depth
+    }  # fmt: skip
+    grid = launch_for(row.kernel, reference["parameters"], tiles=tiles, depth=depth).grid
+    return MeasuredLaunch(grid, *sizes_of_row(problem), reference)
 
 
 def sizes_of_row(problem: Problem) -> tuple[int, int]:
@@ -97,97 +146,133 @@ def write_measurement(
     launch: MeasuredLaunch,
     folder: Path,
 ) -> CodeComparison:
-    """Writes the folder; `sides` are two verified answers, the second may be the compiler's own.
+    """Adds a kernel to a folder; `sides` are two verified answers.
 
-    Returns the comparison of both codes by their counts. Raises InputError if the folder is
-    not empty, if an answer cannot be lowered, or if a linker for AMD's code is missing.
+    The second one may be the compiler's own. It stands there twice: the difference of its
+    times is the noise. Returns the comparison of both codes by their counts. Raises
+    InputError if the folder holds something else or results, if an answer cannot be lowered,
+    or if a linker for AMD's code is missing.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError("expected a new or empty folder", source=folder)
+    _kernels_in(folder)
     backend = backend_of(problem.target)
     comparison = backend.compare(problem.kernel(), sides, with_files=True)
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "id": problem.id,
-        "arch": problem.arch,
-        "vendor": backend.vendor,
-        "kernel": problem.kernel().name,
-        "grid": list(launch.grid),
-        "block": [launch.threads, 1, 1],
-        "shared_memory_bytes": launch.shared_memory_bytes,
-        "arguments": [],
-        "trailing_pointers": _TRAILING_POINTERS,
-        "expected": [],
-        "sides": {},
-        "versions": {"verilocc-bench": __version__, **comparison.document["versions"]},
-    }
-    _write_codes(problem, sides, comparison, document, folder)
-    for name, value in launch.arguments.items():
-        document["arguments"].append(_argument(name, value, launch, folder))
-    for each in launch.expectations:
-        document["expected"].append(_expected(each, launch, folder))
-    launcher = files("verilocc_bench.measuring").joinpath("launcher.py")
-    write_atomically(folder / "run.py", launcher.read_text(encoding="utf-8"))
-    rows = "\n".join(
-        f"| {side} | {document['sides'][side]['name']} |" for side in document["sides"]
-    )
-    text = _README.format(kernel=document["kernel"], arch=problem.arch, rows=rows)
-    write_atomically(folder / "README.md", text)
-    write_atomically(folder / DOCUMENT, json.dumps(document, indent=1) + "\n")
+    answer, other = (_side(name, side, comparison) for name, side in zip(
+        ("answer", "other"), sides, strict=True))  # fmt: skip
+    own = replace(other, role=OWN, runnable=None)
+    again = replace(own, name="other-again", title=f"{other.title} again", role=SAME, answer=None)
+    kernel = MeasuredKernel(
+        re.sub(r"\W", "_", f"{problem.kernel().name}-{problem.id}"), problem.id, problem.arch,
+        problem.kernel().name, launch, (own, answer, again),
+    )  # fmt: skip
+    write_folder([kernel], folder, comparison.document["versions"])
     return comparison
 
 
-def _write_codes(
-    problem: Problem,
-    sides: tuple[ComparedAllocation, ComparedAllocation],
-    comparison: CodeComparison,
-    document: dict[str, Any],
-    folder: Path,
+def _side(name: str, side: ComparedAllocation, comparison: CodeComparison) -> MeasuredSide:
+    cubin = comparison.files.get(f"{name}/kernel.cubin")
+    code = linked(comparison.files[f"{name}/kernel.o"]) if cubin is None else cubin
+    assert isinstance(code, bytes)
+    facts = comparison.document[name].get("cubin", {})
+    runnable = facts.get("runnable")
+    role = CONTROL if runnable is False else SAME
+    count = facts.get("register_count")
+    return MeasuredSide(name, side.name, role, code, side.answer, count, runnable)
+
+
+def _kernels_in(folder: Path) -> list[dict[str, Any]]:
+    """The kernels of a folder that may take more. Raises InputError for any other folder."""
+    if not folder.exists() or not any(folder.iterdir()):
+        return []
+    if not (folder / DOCUMENT).is_file() or (folder / RESULTS).exists():
+        message = "expected a new or empty folder, or that of a measurement without results"
+        raise InputError(message, source=folder)
+    kernels: list[dict[str, Any]] = read_json(folder / DOCUMENT)["kernels"]
+    return kernels
+
+
+def write_folder(
+    kernels: Sequence[MeasuredKernel], folder: Path, versions: Mapping[str, str]
 ) -> None:
-    for name, side in zip(("answer", "other"), sides, strict=True):
-        file = f"{name}/kernel.cubin"
-        if file in comparison.files:
-            code = comparison.files[file]
-        else:
-            file, code = f"{name}/kernel.hsaco", linked(comparison.files[f"{name}/kernel.o"])
-        assert isinstance(code, bytes)
-        write_atomically(folder / file, code)
-        found = {"name": side.name, "file": file, "sha256": hashlib.sha256(code).hexdigest()}
-        if side.answer is not None:
-            text = json.dumps(answer_to_json(problem.id, side.answer)) + "\n"
-            write_atomically(folder / name / "answer.json", text)
-            found["answer_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-        document["sides"][name] = found
+    """Writes kernels to a folder, beside those that are there. Raises InputError like above."""
+    known = _kernels_in(folder)
+    vendors = {backend_of(kernel.arch).vendor for kernel in kernels}
+    vendors |= {backend_of(kernel["arch"]).vendor for kernel in known}
+    if len(vendors) > 1:
+        raise InputError("a folder is for GPUs of one vendor", source=folder)
+    for kernel in kernels:
+        if any(kernel.key == each["key"] for each in known):
+            raise InputError(f"the kernel {kernel.key} is there already", source=folder)
+        known.append(_written_kernel(kernel, folder))
+    document = {
+        "format": FORMAT,
+        "vendor": vendors.pop(),
+        "versions": {"verilocc-bench": __version__, **versions},
+        "kernels": known,
+    }
+    package = files("verilocc_bench")
+    for place, names in _PACKED.items():
+        for module in package.joinpath(place).iterdir():
+            if module.name.endswith(".py") and (names is None or module.name in names):
+                text = module.read_text(encoding="utf-8")
+                write_atomically(folder / "library/verilocc_bench" / place / module.name, text)
+    write_atomically(folder / "run.py", _RUN)
+    arch = ", ".join(sorted({kernel["arch"] for kernel in known}))
+    write_atomically(folder / "README.md", _README.format(count=len(known), arch=arch))
+    write_atomically(folder / DOCUMENT, json.dumps(document, indent=1) + "\n")
 
 
-def _argument(
-    name: str, value: NDArray[Any], launch: MeasuredLaunch, folder: Path
-) -> dict[str, Any]:
+def _written_kernel(kernel: MeasuredKernel, folder: Path) -> dict[str, Any]:
+    launch = kernel.launch
+    return {
+        "key": kernel.key,
+        "id": kernel.id,
+        "arch": kernel.arch,
+        "function": kernel.function,
+        "grid": list(launch.grid),
+        "block": [launch.threads, 1, 1],
+        "shared_memory_bytes": launch.shared_memory_bytes,
+        "reference": None if launch.reference is None else dict(launch.reference),
+        "arguments": [
+            _argument(name, value, folder, kernel.key) for name, value in launch.arguments.items()
+        ],
+        "trailing_pointers": _TRAILING_POINTERS,
+        "sides": [_written_side(side, kernel, folder) for side in kernel.sides],
+    }
+
+
+def _written_side(side: MeasuredSide, kernel: MeasuredKernel, folder: Path) -> dict[str, Any]:
+    suffix = "cubin" if kernel.arch in MULTIPROCESSORS else "hsaco"
+    hashed = hashlib.sha256(side.code).hexdigest()
+    place = f"{kernel.key}/{hashed[:16]}.{suffix}"
+    write_atomically(folder / place, side.code)
+    found: dict[str, Any] = {
+        "name": side.name, "title": side.title, "role": side.role, "file": place, "sha256": hashed
+    }  # fmt: skip
+    shared = kernel.launch.shared_memory_bytes
+    if side.shared_memory_bytes is not None:
+        shared = found["shared_memory_bytes"] = side.shared_memory_bytes
+    if side.registers is not None and kernel.arch in MULTIPROCESSORS:
+        holds = MULTIPROCESSORS[kernel.arch].holds(side.registers, kernel.launch.threads, shared)
+        found |= {"registers": side.registers, "blocks": holds}
+    if side.runnable is not None:
+        found["runnable"] = side.runnable
+    if side.answer is not None:
+        found["answer"] = f"{kernel.key}/{side.name}.json"
+        text = json.dumps(answer_to_json(kernel.id, side.answer)) + "\n"
+        write_atomically(folder / found["answer"], text)
+    return found
+
+
+def _argument(name: str, value: NDArray[Any], folder: Path, key: str) -> dict[str, Any]:
     if value.ndim == 0:
         element = _ELEMENTS.get(value.dtype.name)
         if element is None:
             known = ", ".join(_ELEMENTS)
             raise InputError(f"argument {name!r} is a {value.dtype.name}; expected {known}")
         return {"name": name, "element": element, "value": value.item()}
-    file = f"inputs/{name}.bin"
-    write_atomically(folder / file, np.ascontiguousarray(value).tobytes())
-    element = launch.elements.get(name, value.dtype.name)
-    return {"name": name, "element": element, "file": file}
-
-
-def _expected(expected: Expectation, launch: MeasuredLaunch, folder: Path) -> dict[str, Any]:
-    place = f"expected/{expected.name}"
-    wanted = np.where(expected.written, expected.wanted, 0.0)
-    write_atomically(folder / f"{place}.f64", np.ascontiguousarray(wanted, "<f8").tobytes())
-    mask = np.ascontiguousarray(expected.written, np.uint8)
-    write_atomically(folder / f"{place}.mask", mask.tobytes())
-    return {
-        "name": expected.name,
-        "element": launch.elements[expected.name],
-        "tolerance": expected.tolerance,
-        "file": f"{place}.f64",
-        "mask": f"{place}.mask",
-    }
+    place = f"{key}/inputs/{name}.bin"
+    write_atomically(folder / place, np.ascontiguousarray(value).tobytes())
+    return {"name": name, "element": value.dtype.name, "file": place}
 
 
 def linked(data: str | bytes) -> bytes:

@@ -1,270 +1,301 @@
-"""Measures two codes of one kernel on this machine's GPU. Needs Python 3.9, and nothing else.
+"""Measures the kernels of a folder on this machine's GPU.
 
-    python run.py [--device N] [--rounds N] [--launches N]
+    python run.py [--minutes N] [--jobs N] [--rounds N] [--launches N] [--results FILE]
 
-It reads measure.json beside it, loads both codes by the driver's library (libamdhip64.so
-or libcuda.so.1), launches each once on fresh inputs, and compares what they leave, with
-each other bit for bit, and with the numbers that are expected. A launch that leaves every
-buffer as it was counts as wrong. If both are right, it measures them in turns, and writes
-results.json.
+Needs Python 3.11, numpy and the driver; nothing is installed, and no setting of the GPU
+changes. In this order: what each side computes, against the compiler's own code and against
+the reference; times of the sides that are right; torch's own kernels beside them; and, last,
+the sides that are expected to break. Each result is a line of results.jsonl as soon as it
+is there. Started again, it goes on.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
+import contextlib
 import hashlib
 import json
-import math
+import os
 import platform
-import struct
+import queue
+import subprocess
 import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-SIDES = ("answer", "other")
-WARMUP_LAUNCHES = 10
-_LARGE_SHARED_BYTES = 48 << 10
-_CUDA_LARGEST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_FORMATS = {"fp16": "e", "fp32": "f", "i32": "i", "int32": "i", "int8": "b", "fp64": "d"}
-_CODES = {"i32": "i", "i64": "q", "fp32": "f", "fp64": "d"}
+from verilocc_bench.measurement import (
+    CONTROL,
+    DOCUMENT,
+    OWN,
+    RESULTS,
+    Line,
+    is_right,
+    verdict_of,
+)
 
-
-class Gpu:
-    """The driver's functions that are needed, under the same names for both vendors."""
-
-    def __init__(self, vendor: str, device: int) -> None:
-        self.is_hip = vendor == "amd"
-        self.library = ctypes.CDLL("libamdhip64.so" if self.is_hip else "libcuda.so.1")
-        self.call("Init", 0)
-        handle = ctypes.c_int(device)
-        if self.is_hip:
-            self.call("SetDevice", device)
-        else:
-            self.call("DeviceGet", ctypes.byref(handle), device)
-            context = ctypes.c_void_p()
-            self.call("DevicePrimaryCtxRetain", ctypes.byref(context), handle)
-            self.call("CtxSetCurrent", context)
-        name = ctypes.create_string_buffer(256)
-        self.call("DeviceGetName", name, 256, handle)
-        version = ctypes.c_int()
-        self.call("DriverGetVersion", ctypes.byref(version))
-        self.name, self.version = name.value.decode(errors="replace"), version.value
-
-    def call(self, function: str, *arguments: Any) -> None:
-        """Calls a function of the driver. Ends the program if it fails."""
-        prefix = "hip" if self.is_hip else "cu"
-        status = getattr(self.library, prefix + function)(*arguments)
-        if status:
-            sys.exit(f"run.py: {prefix}{function} failed with error {status}")
-
-    def load(self, code: bytes, name: str, shared_bytes: int) -> Any:
-        """A kernel of a code object or cubin."""
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("ModuleLoadData", ctypes.byref(module), code)
-        self.call("ModuleGetFunction", ctypes.byref(function), module, name.encode())
-        if not self.is_hip and shared_bytes > _LARGE_SHARED_BYTES:
-            self.call("FuncSetAttribute", function, _CUDA_LARGEST_SHARED, shared_bytes)
-        return function
-
-    def allocate(self, size: int) -> Any:
-        """Memory of the device."""
-        pointer = ctypes.c_void_p() if self.is_hip else ctypes.c_uint64()
-        allocate = "Malloc" if self.is_hip else "MemAlloc_v2"
-        self.call(allocate, ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
-        return pointer
-
-    def put(self, pointer: Any, data: bytes) -> None:
-        """Copies bytes to the device."""
-        copy = "MemcpyHtoD" if self.is_hip else "MemcpyHtoD_v2"
-        self.call(copy, pointer, data, ctypes.c_size_t(len(data)))
-
-    def get(self, pointer: Any, size: int) -> bytes:
-        """Copies bytes from the device."""
-        data = ctypes.create_string_buffer(size)
-        copy = "MemcpyDtoH" if self.is_hip else "MemcpyDtoH_v2"
-        self.call(copy, data, pointer, ctypes.c_size_t(size))
-        return data.raw
-
-    def wait(self) -> None:
-        """Waits until the device is idle."""
-        self.call("DeviceSynchronize" if self.is_hip else "CtxSynchronize")
-
-    def event(self) -> Any:
-        """A new event."""
-        event = ctypes.c_void_p()
-        if self.is_hip:
-            self.call("EventCreate", ctypes.byref(event))
-        else:
-            self.call("EventCreate", ctypes.byref(event), 0)
-        return event
-
-    def milliseconds(self, first: Any, last: Any) -> float:
-        """The time between two events."""
-        time = ctypes.c_float()
-        self.call("EventSynchronize", last)
-        self.call("EventElapsedTime", ctypes.byref(time), first, last)
-        return time.value
+START_SECONDS = 60.0
+"""The most for a process to start, and to prepare the inputs of a kernel."""
+SHARES = {"bits": 0.6, "times": 0.9, "libraries": 0.95, "controls": 1.0}
+"""The part of the time after which each part ends."""
 
 
-class LaunchedKernel:
-    """Both codes of one kernel with their launch."""
+class Run:
+    """A run on this machine; `worker` starts a process that does a part."""
 
-    def __init__(self, folder: Path, document: dict[str, Any], gpu: Gpu) -> None:
-        self.document, self.gpu = document, gpu
-        self.shared = int(document["shared_memory_bytes"])
-        self.functions = {}
-        for side in SIDES:
-            code = (folder / document["sides"][side]["file"]).read_bytes()
-            if hashlib.sha256(code).hexdigest() != document["sides"][side]["sha256"]:
-                sys.exit(
-                    f"run.py: {document['sides'][side]['file']} is not the one of measure.json"
-                )
-            self.functions[side] = gpu.load(code, document["kernel"], self.shared)
-        self.buffers: dict[str, tuple[Any, bytes]] = {}
-        self.values: list[Any] = []
-        for argument in document["arguments"]:
-            if "file" in argument:
-                data = (folder / argument["file"]).read_bytes()
-                pointer = gpu.allocate(len(data))
-                self.buffers[argument["name"]] = (pointer, data)
-                self.values.append(pointer)
-            else:
-                code = struct.pack(_CODES[argument["element"]], argument["value"])
-                self.values.append((ctypes.c_char * len(code)).from_buffer_copy(code))
-        self.values += [ctypes.c_uint64(0) for _ in range(document["trailing_pointers"])]
-        places = [ctypes.cast(ctypes.byref(each), ctypes.c_void_p) for each in self.values]
-        self.places = (ctypes.c_void_p * len(places))(*places)
+    def __init__(self, folder: Path, options: argparse.Namespace, worker: Sequence[str]) -> None:
+        self.folder, self.options, self.worker = folder, options, worker
+        text = (folder / DOCUMENT).read_bytes()
+        self.document = json.loads(text)
+        self.hash = hashlib.sha256(text).hexdigest()
+        self.started, self.lock = time.monotonic(), threading.Lock()
+        self.results: Path = options.results or folder / RESULTS
+        self.lines = self._known()
+        self.work = ""
 
-    def reset(self) -> None:
-        """Puts the inputs into all buffers. Ends the program if they do not arrive."""
-        for pointer, data in self.buffers.values():
-            self.gpu.put(pointer, data)
-        if self.left() != {name: data for name, (_, data) in self.buffers.items()}:
-            sys.exit("run.py: the device does not hold what was copied to it")
+    def _known(self) -> list[Line]:
+        if not self.results.exists():
+            return []
+        whole = self.results.read_text(encoding="utf-8").rpartition("\n")[0]
+        lines: list[Line] = [json.loads(line) for line in whole.splitlines()]
+        if lines and lines[0].get("measurement_sha256") != self.hash:
+            sys.exit(f"run.py: {self.results} has results of another {DOCUMENT}: move it away")
+        self.results.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        return lines
 
-    def left(self) -> dict[str, bytes]:
-        """What is in each buffer."""
+    def keep(self, **line: Any) -> None:
+        """Adds a line to the results."""
+        with self.lock:
+            self.lines.append(line)
+            with self.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def found(self, part: str) -> dict[tuple[str, str | None], Line]:
+        """The results of a part by kernel and side."""
         return {
-            name: self.gpu.get(pointer, len(data)) for name, (pointer, data) in self.buffers.items()
+            (line["kernel"], line.get("side")): line for line in self.lines if line["part"] == part
         }
 
-    def wrote_nothing(self, left: dict[str, bytes]) -> bool:
-        """True if every buffer is as it was before the launch."""
-        return all(left[name] == data for name, (_, data) in self.buffers.items())
+    def left(self, part: str) -> float:
+        """The seconds that are left for a part."""
+        share = SHARES[part] * float(self.options.minutes) * 60
+        return share - (time.monotonic() - self.started)
 
-    def launch(self, side: str) -> None:
-        """Launches one side."""
-        name = "ModuleLaunchKernel" if self.gpu.is_hip else "LaunchKernel"
-        sizes = [*self.document["grid"], *self.document["block"], self.shared]
-        self.gpu.call(name, self.functions[side], *sizes, None, self.places, None)
+    def everything(self) -> int:
+        """Does all parts; the status is 1 if a side that should compute right does not."""
+        with tempfile.TemporaryDirectory(prefix="measure-") as self.work:
+            self._parts()
+        return self.report()
 
-    def results(self, side: str) -> dict[str, bytes]:
-        """What one launch leaves in each buffer."""
-        self.reset()
-        self.launch(side)
-        self.gpu.wait()
-        return self.left()
+    def _parts(self) -> None:
+        ((_, device),) = self.batch("device", [{}], START_SECONDS, 2 * START_SECONDS)
+        if "failed" in device:
+            sys.exit(f"run.py: {device['failed']}")
+        if self.lines and not device.items() <= self.lines[0].items():
+            sys.exit(f"run.py: {self.results} is of another GPU or driver: move it away")
+        if not self.lines:
+            self.keep(
+                part="machine", measurement_sha256=self.hash, **device, clocks=clocks(),
+                host=platform.platform(), date=time.strftime("%Y-%m-%d", time.gmtime()),
+            )  # fmt: skip
+        self.sides("bits")
+        self.times()
+        self.libraries()
+        self.sides("controls")
+        self.keep(part="end", clocks=clocks(), seconds=round(time.monotonic() - self.started, 1))
 
-    def measure(self, rounds: int, launches: int) -> dict[str, list[float]]:
-        """Milliseconds of a launch, in each round; the sides take turns in being first."""
-        first, last = self.gpu.event(), self.gpu.event()
-        for side in SIDES:
-            self.reset()
-            for _ in range(WARMUP_LAUNCHES):
-                self.launch(side)
-            self.gpu.wait()
-            if self.wrote_nothing(self.left()):
-                sys.exit(f"run.py: {side}: {WARMUP_LAUNCHES} launches in a row wrote nothing")
-        found: dict[str, list[float]] = {side: [] for side in SIDES}
-        for number in range(rounds):
-            for side in SIDES if number % 2 == 0 else SIDES[::-1]:
-                self.gpu.call("EventRecord", first, None)
-                for _ in range(launches):
-                    self.launch(side)
-                self.gpu.call("EventRecord", last, None)
-                found[side].append(self.gpu.milliseconds(first, last) / launches)
-        return found
+    def sides(self, part: str) -> None:
+        """What sides compute: a process a kernel, several at once; controls one process each."""
+        known = self.found(part)
+        batches: list[list[Line]] = []
+        for kernel in self.document["kernels"]:
+            items = [
+                {"kernel": kernel["key"], "side": side["name"]}
+                for side in kernel["sides"]
+                if (side["role"] == CONTROL) == (part == "controls")
+                and (kernel["key"], side["name"]) not in known
+            ]
+            batches += [[item] for item in items] if part == "controls" else [items]
+
+        def work(items: list[Line]) -> None:
+            for item, result in self.batch(part, items, self.options.seconds, self.left(part)):
+                self.keep(part=part, **item, **result)
+
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            list(pool.map(work, filter(None, batches)))
+
+    def times(self) -> None:
+        """Times of the sides that are right, a kernel alone on the machine."""
+        known, bits = self.found("times"), self.found("bits")
+        for kernel in self.document["kernels"]:
+            key = kernel["key"]
+            own = bits.get((key, kernel["sides"][0]["name"]))
+            if (key, None) in known or own is None or not is_right(own, own, OWN):
+                continue
+            sides = [
+                side["name"]
+                for side in kernel["sides"]
+                for found in (bits.get((key, side["name"])),)
+                if found is not None and is_right(found, own, side["role"])
+            ]
+            item = {"kernel": key, "sides": sides}
+            limit = self.options.seconds * 3
+            for _, result in self.batch("times", [item], limit, self.left("times")):
+                self.keep(part="times", kernel=key, **result)
+
+    def libraries(self) -> None:
+        """torch's own kernels, all in one process: it takes long to start."""
+        known = self.found("libraries")
+        items = [
+            {"kernel": key}
+            for key, _ in self.found("times")
+            if (key, None) not in known and self._reference(key) in {"gemm", "mha_forward"}
+        ]
+        limit, left = START_SECONDS, self.left("libraries")
+        for item, result in self.batch("libraries", items, limit, left):
+            self.keep(part="libraries", **item, **result)
+
+    def _reference(self, key: str) -> str | None:
+        (kernel,) = (each for each in self.document["kernels"] if each["key"] == key)
+        return None if kernel["reference"] is None else str(kernel["reference"]["kernel"])
+
+    def batch(
+        self, part: str, items: list[Line], seconds: float, left: float
+    ) -> Iterator[tuple[Line, Line]]:
+        """Each item with its result; `seconds` for one, `left` for all, which may cut the rest.
+
+        A process does one after the other. If it dies or hangs, that item has failed, and
+        another process does the others.
+        """
+        end = time.monotonic() + left
+        while items and time.monotonic() < end:
+            request = {"part": part, "items": items, "work": self.work,
+                       "device": self.options.device, "rounds": self.options.rounds,
+                       "launches": self.options.launches, "slack": self.options.slack}  # fmt: skip
+            with Child([*self.worker, json.dumps(request)], self.options.jobs) as child:
+                limit = START_SECONDS
+                while items:
+                    line = child.line(min(limit, end - time.monotonic()))
+                    if line is None and time.monotonic() >= end:
+                        return
+                    if line is not None and "begin" in line:
+                        limit = seconds
+                        continue
+                    failed = line is None or "failed" in line
+                    yield items[0], {"failed": child.ending(limit)} if line is None else line.get(
+                        "result", line)  # fmt: skip
+                    items, limit = items[1:], START_SECONDS
+                    if failed:
+                        break
+
+    def report(self) -> int:
+        """Prints what is not right; see `everything`."""
+        bits, status = {**self.found("bits"), **self.found("controls")}, 0
+        counts: dict[tuple[str, str], int] = {}
+        for kernel in self.document["kernels"]:
+            own = bits.get((kernel["key"], kernel["sides"][0]["name"]))
+            for side in kernel["sides"]:
+                found = bits.get((kernel["key"], side["name"]))
+                if found is None:
+                    continue
+                verdict = verdict_of(found, own)
+                counts[side["role"], verdict] = counts.get((side["role"], verdict), 0) + 1
+                if side["role"] != CONTROL and not is_right(found, own or found, side["role"]):
+                    status = 1
+                    why = "; ".join(found.get("wrong", ()))
+                    print(f"{kernel['key']} {side['name']}: {verdict} {why}")
+        for (role, verdict), count in sorted(counts.items()):
+            print(f"{count:5} {role}: {verdict}")
+        print(f"{len(self.found('times'))} kernels timed; wrote {self.results}")
+        return status
 
 
-def numbers_of(data: bytes, element: str) -> list[float] | None:
-    """The numbers in a buffer; None for elements that are not read here."""
-    if element == "bf16":
-        halves = struct.unpack(f"<{len(data) // 2}H", data)
-        wide = struct.pack(f"<{len(halves)}I", *(half << 16 for half in halves))
-        return list(struct.unpack(f"<{len(halves)}f", wide))
-    code = _FORMATS.get(element)
-    if code is None:
+class Child:
+    """A process of a part, and its lines."""
+
+    def __init__(self, command: Sequence[str], jobs: int) -> None:
+        threads = str(max(1, (os.cpu_count() or 1) // jobs))
+        environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment
+        )
+        self.queue: queue.Queue[Line | None] = queue.Queue()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for text in self.process.stdout:
+            if text.startswith("{"):
+                self.queue.put(json.loads(text))
+        self.queue.put(None)
+
+    def line(self, seconds: float) -> Line | None:
+        """The next line; None if the process has ended, or says nothing for so long."""
+        try:
+            return self.queue.get(timeout=max(seconds, 0.0))
+        except queue.Empty:
+            return None
+
+    def ending(self, limit: float) -> str:
+        """Why there is no line."""
+        try:
+            status = self.process.wait(1)
+        except subprocess.TimeoutExpired:
+            return f"no result in {limit:.0f} s"
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace").strip().splitlines()
+        return ": ".join([f"its process ended with status {status}", *said[-1:]])[:300]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it may hang in the driver
+            self.process.wait(5)
+        self.reader.join(5)
+        self.errors.close()
+        if self.process.stdout is not None and not self.reader.is_alive():
+            self.process.stdout.close()
+
+
+def clocks() -> str | None:
+    """The card, its driver, clocks, temperature and power as nvidia-smi reads them."""
+    fields = "name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw"
+    command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    return list(struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data))
+    return done.stdout.strip() or None
 
 
-def relative_error(folder: Path, expected: dict[str, Any], data: bytes) -> float | None:
-    """The largest difference from what is wanted, relative to the largest wanted number."""
-    got = numbers_of(data, expected["element"])
-    if got is None:
-        return None
-    text = (folder / expected["file"]).read_bytes()
-    wanted = struct.unpack(f"<{len(text) // 8}d", text)
-    mask = (folder / expected["mask"]).read_bytes()
-    pairs = [(g, w) for g, w, written in zip(got, wanted, mask) if written]  # noqa: B905  3.9
-    scale = max((abs(w) for _, w in pairs), default=0.0) or 1.0
-    worst = max((abs(g - w) if math.isfinite(g) else math.inf for g, w in pairs), default=0.0)
-    return worst / scale
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Checks and measures; the status is 1 if a side computes something else."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+def main(folder: Path, arguments: list[str] | None = None, worker: Sequence[str] = ()) -> int:
+    """See the module; `worker` is the command of a process that does a part."""
+    shown = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, prog="run.py", formatter_class=shown)
+    parser.add_argument("--minutes", type=float, default=60.0, help="the most for all parts")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once, but for times")
+    parser.add_argument("--rounds", type=int, default=40, help="times that each side is measured")
+    parser.add_argument("--launches", type=int, default=6, help="launches that are compared")
+    parser.add_argument("--seconds", type=float, default=20.0, help="the most for one side")
+    parser.add_argument(
+        "--slack", type=float, default=1.0, help="how many times the tolerance numbers may err"
+    )
     parser.add_argument("--device", type=int, default=0, help="number of the GPU")
-    parser.add_argument("--rounds", type=int, default=50, help="times that each side is measured")
-    parser.add_argument("--launches", type=int, default=20, help="launches of one measurement")
+    parser.add_argument("--results", type=Path, help=f"the file of results (default: {RESULTS})")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    folder = Path(__file__).resolve().parent
-    text = (folder / "measure.json").read_bytes()
-    document = json.loads(text)
-    gpu = Gpu(document["vendor"], options.device)
-    kernel = LaunchedKernel(folder, document, gpu)
-    left = {side: kernel.results(side) for side in SIDES}
-    errors = {
-        side: {
-            each["name"]: relative_error(folder, each, left[side][each["name"]])
-            for each in document["expected"]
-        }
-        for side in SIDES
-    }
-    limits = {each["name"]: each["tolerance"] for each in document["expected"]}
-    idle = [side for side in SIDES if kernel.wrote_nothing(left[side])]
-    wrong = [
-        f"{side}: {name} is off by {error:.3g}"
-        for side in SIDES
-        for name, error in errors[side].items()
-        if error is not None and not error <= limits[name]
-    ]
-    results = {
-        "measurement_sha256": hashlib.sha256(text).hexdigest(),
-        "device": gpu.name,
-        "driver_version": gpu.version,
-        "host": platform.platform(),
-        "rounds": options.rounds,
-        "launches": options.launches,
-        "same_bits": left["answer"] == left["other"],
-        "errors": errors,
-        "milliseconds": None if wrong or idle else kernel.measure(options.rounds, options.launches),
-    }
-    (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    for side in idle:
-        print(f"nothing written: {side}: all buffers are as before; nothing was measured")
-    for line in wrong:
-        print(f"wrong numbers: {line}; nothing was measured")
-    for side, times in (results["milliseconds"] or {}).items():
-        print(f"{side}: {sorted(times)[len(times) // 2]:.6f} ms, the median of {len(times)}")
-    if not idle:
-        bits = "the same bits" if results["same_bits"] else "other bits"
-        print(f"{gpu.name}: both sides leave {bits}")
-    print(f"{gpu.name}: wrote results.json")
-    return 1 if wrong or idle else 0
+    if options.worker is not None:
+        from verilocc_bench.measuring import worker as worker_module
 
-
-if __name__ == "__main__":
-    sys.exit(main())
+        worker_module.main(folder, json.loads(options.worker))
+        return 0
+    command = worker or [sys.executable, str(folder / "run.py"), "--worker"]
+    return Run(folder, options, command).everything()

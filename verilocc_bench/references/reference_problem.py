@@ -32,7 +32,7 @@ def tile_count(length: int, block: int) -> int:
 
 def pipeline_blocks(problem: KernelProblem) -> int:
     """How many blocks a loop takes: enough to fill the software pipeline and go around it."""
-    return max(3, problem.integer("num_stages") + 2)
+    return problem.depth or max(3, problem.integer("num_stages") + 2)
 
 
 class KernelProblem:
@@ -40,8 +40,8 @@ class KernelProblem:
 
     `tiles` is how many tiles each tiled dimension of the grid has. With `aligned` among
     the parameters every size and stride is a multiple of 16, as the compiled code was
-    promised; without it sizes are odd. `sampled` asks for a larger grid of which as many
-    work-groups run.
+    promised; without it sizes are odd. `depth` is how many blocks loops take. `sampled` asks
+    for a larger grid of which as many work-groups run.
     """
 
     def __init__(
@@ -52,8 +52,10 @@ class KernelProblem:
         tiles: int,
         seed: int,
         sampled: bool = False,
+        depth: int | None = None,
     ) -> None:
         self.kernel = kernel
+        self.depth = depth
         self.parameters = parameters
         self.tiles = tiles
         self.sampled = sampled and tiles > 1

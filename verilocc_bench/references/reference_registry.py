@@ -42,6 +42,7 @@ def launch_for(
     tiles: int = 2,
     seed: int = 0,
     sampled: bool = False,
+    depth: int | None = None,
 ) -> Launch:
     """Inputs, grid and expected results of a kernel with these parameters.
 
@@ -49,7 +50,8 @@ def launch_for(
     dimension has: 1 gives a single work-group where the kernel allows one (shares along K
     need several), 2 crosses tiles, heads and sequences, with the last tile cut short where
     the parameters do not promise even tiles. With `sampled`, matrix products have a grid
-    with three bands of their order of tiles, of which as many work-groups run.
+    with three bands of their order of tiles, of which as many work-groups run. `depth` is how
+    many blocks the loops along K or the keys take, by default a few.
     The same arguments give the same bytes.
     InputError for a kernel without a reference.
     """
@@ -58,5 +60,7 @@ def launch_for(
         raise InputError(f"no reference of the kernel {kernel!r}; known are {known}")
     if tiles < 1:
         raise ValueError(f"tiles must be at least 1, not {tiles}")
-    problem = KernelProblem(kernel, parameters, tiles=tiles, seed=seed, sampled=sampled)
+    problem = KernelProblem(
+        kernel, parameters, tiles=tiles, seed=seed, sampled=sampled, depth=depth
+    )
     return REFERENCES[kernel](problem)
