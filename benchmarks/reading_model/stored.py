@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from benchmarks.reading_model.conversation import INDEX
 from benchmarks.reading_model.network import SHAPES, SMOL, VOCABULARY
 
 
@@ -38,7 +40,8 @@ def pretrained(folder: Path) -> dict[str, Tensor]:
         raw |= {n: t.numpy() for n, t in load_file(folder / f"weights_{index}.safetensors").items()}
     state: dict[str, np.ndarray] = {"norm": raw["norm"]}
     old = raw["words"].astype(np.float32)
-    state["words"] = old[np.random.default_rng(0).permutation(len(old))[:VOCABULARY]]
+    rng = np.random.default_rng(0)
+    state["words"] = _widened(rng.permutation(old), slice(None), rng)
     for index in range(SMOL.layers):
 
         def part(name: str, index: int = index) -> np.ndarray:
@@ -53,6 +56,54 @@ def pretrained(folder: Path) -> dict[str, Tensor]:
         state[to + "gate_up"] = np.concatenate((part("gate"), part("up")))
         state[to + "down"] = part("down")
     return {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in state.items()}
+
+
+def _widened(words: np.ndarray, among: slice, rng: np.random.Generator) -> np.ndarray:
+    """Embeddings of all words: the new ones are mixed of some of the old."""
+    old = words[among]
+    mean = old.mean(0)
+    pairs = rng.integers(len(old), size=(2, VOCABULARY - len(words)))
+    mixed = mean + (old[pairs] - mean).sum(0) / math.sqrt(2)
+    return np.concatenate((words, mixed), dtype=np.float32)
+
+
+STEP = 0.55
+"""Of the whole numbers that stand for weights in start.safetensors, in standard deviations."""
+
+
+def squeeze(state: Mapping[str, Tensor], path: Path) -> None:
+    """Writes a state as whole numbers a row, entropy-coded: about 3 bits a weight."""
+    parts: dict[str, Tensor] = {}
+    for name, value in state.items():
+        if name == "words" or value.dim() < 2:
+            parts[name] = value.to(torch.bfloat16)
+        else:
+            scale = (value.float().std(1, keepdim=True) * STEP).half()
+            whole = (value.float() / scale.float()).round().clamp(-127, 127).to(torch.int8)
+            coder = zlib.compressobj(9, zlib.DEFLATED, 15, 9, zlib.Z_HUFFMAN_ONLY)
+            coded = coder.compress(whole.numpy().tobytes()) + coder.flush()
+            parts[name + ":coded"] = torch.frombuffer(bytearray(coded), dtype=torch.uint8)
+            parts[name + ":scale"] = scale
+    save_file(parts, path)
+
+
+def squeezed(path: Path) -> dict[str, Tensor]:
+    """The state that `squeeze` has written; an older vocabulary is widened to that of now."""
+    parts = load_file(path)
+    state: dict[str, Tensor] = {}
+    for name, value in parts.items():
+        if name.endswith(":coded"):
+            plain = name.removesuffix(":coded")
+            scale = parts[plain + ":scale"].float()
+            whole = np.frombuffer(zlib.decompress(value.numpy().tobytes()), np.int8)
+            state[plain] = torch.from_numpy(whole.astype(np.float32)).view(len(scale), -1) * scale
+        elif not name.endswith(":scale"):
+            state[name] = value.float()
+    words = state["words"].numpy()
+    if len(words) < VOCABULARY:  # the last rows of an old vocabulary fill it up
+        old, names = words[: INDEX["u0"]], slice(INDEX["n0"], INDEX["n1023"])
+        state["words"] = torch.from_numpy(_widened(old, names, np.random.default_rng(0)))
+    return state
 
 
 GROUP = 64
@@ -91,7 +142,10 @@ def keep(
     for name, value in state.items():
         layer = int(name.split(".")[1]) if name.startswith("layers.") else -1
         part = parts[layer * 4 // SHAPES[model].layers if layer >= 0 else 1]
-        if base is None or value.dim() < 2 or name == "words":
+        if name == "words":  # in halves, so that no file is too large
+            for half, which in zip(value.to(torch.bfloat16).cpu().chunk(2), (1, 3), strict=True):
+                parts[which][f"words:{which}"] = half.contiguous()
+        elif base is None or value.dim() < 2:
             part[name] = value.to(torch.bfloat16).cpu().contiguous()
         else:
             packed, scale = to_4_bits(value.float() - base[name].to(value.device).float())
@@ -103,6 +157,7 @@ def keep(
 def kept(folder: Path, base: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
     """The state that `keep` has written."""
     state: dict[str, Tensor] = {}
+    halves: dict[str, Tensor] = {}
     for index in range(4):
         part = load_file(folder / f"kept_{index}.safetensors")
         for name, value in part.items():
@@ -111,6 +166,9 @@ def kept(folder: Path, base: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
                 plain = name.removesuffix(":packed")
                 change = from_4_bits(value, part[plain + ":scale"], base[plain].shape)
                 state[plain] = base[plain] + change
+            elif name.startswith("words"):
+                halves[name] = value.float()
             elif not name.endswith(":scale"):
                 state[name] = value.float()
+    state["words"] = torch.cat([halves[name] for name in sorted(halves)])
     return state
