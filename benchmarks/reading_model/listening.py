@@ -35,7 +35,7 @@ class Listener:
         """Whether the answer is over. Raises ValueError for a word that no answer has here."""
         before, count = self.words[-1:], len(self.words) + 1
         self.words.append(word)
-        ask, shown = self.turn
+        shown, ask = self.turn
         good, over = True, True
         if ask == "mark":
             good = word.lstrip("*")[:1].isdigit() and word in INDEX
