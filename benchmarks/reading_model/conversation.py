@@ -194,13 +194,11 @@ class Forward:
         marks: list[list[str]] = []
         jumps: list[list[int]] = []
         numbers = [block[1] for block in self.text["blocks"]]
-        for (_, _, after), (first, end) in zip(
-            self.text["blocks"], _spans(self.text), strict=True
-        ):
+        for (_, _, after), (first, end) in zip(self.text["blocks"], _spans(self.text), strict=True):
             back = [to for to in after if next(spoken)[0] == "@"]
             jumps.append([numbers.index(to) for to in back if to in numbers])
-            for line in self.text["lines"][first:end]:
-                marks.append([next(spoken)[0] for _ in line])
+            lines = self.text["lines"][first:end]
+            marks += [[next(spoken)[0] for _ in line] for line in lines]
         return marks, jumps
 
 

@@ -1,7 +1,7 @@
 """Rows of words to learn from: conversations about made-up functions and about real ones.
 
-A row is filled with conversations, one after the other. Their names are apart, so that nothing of an
-earlier conversation answers a later one.
+A row is filled with conversations, one after the other. Their names are apart, so that nothing of
+an earlier conversation answers a later one.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ def with_budget(text: Text, rng: random.Random) -> Text:
     for file, count in text["budget"].items():
         most = min(count, 102 if file == "s" else COUNTS[file])
         most = int(most * rng.choice((1.0, 1.0, 0.75, 0.5, 0.4)))
+        if file in "as" and rng.random() < 0.08:
+            most = rng.choice((7, 16, 63))
         budget[file] = most - (rng.randrange(16) if most > 20 and rng.random() < 0.5 else 0)
         if rng.random() < 0.5:
             first = rng.randrange(12)
@@ -170,6 +172,42 @@ def made_up(rng: random.Random, most: int = 500) -> dict[str, Any]:
     }
 
 
+def fragmented(rng: random.Random) -> dict[str, Any]:
+    """A made-up function whose free registers, read backwards, lie apart when wide ones are due."""
+    file, widths = rng.choice((("v", (4, 8, 16)), ("v", (2, 4)), ("a", (4, 16)), ("s", (2, 4, 8))))
+    count = rng.randrange(16, 100 if file == "s" or rng.random() < 0.6 else 256)
+    most = count - rng.randrange(count // 2)
+    backwards: list[Any] = []
+    kinds: list[int] = []
+    for _ in range(rng.randrange(1, 5)):
+        live: list[int] = []
+        for chosen, room in (
+            (widths[:1] if rng.random() < 0.3 else (1, 1, 1, 2), 1.0),
+            (widths, 0.9),
+        ):
+            while (width := rng.choice(chosen)) + sum(kinds[name] for name in live) <= room * most:
+                live.append(len(kinds))
+                kinds.append(width)
+                old = rng.choice(live) if rng.random() < 0.2 else live[-1]
+                backwards.append(list(dict.fromkeys((live[-1], old))))
+            if chosen == widths and rng.random() < 0.7:
+                continue
+            for name in rng.sample(live, int(len(live) * rng.uniform(0.4, 0.95))):
+                backwards.append([name])
+                live.remove(name)
+        backwards += [[name] for name in live]
+    lines: list[list[Any]] = backwards[::-1]
+    seen: set[int] = set()
+    for line in lines:
+        for index, name in enumerate(line):
+            if name not in seen:
+                seen.add(name)
+                line[index] = [name, f"{kinds[name]} {file}"]
+    budget = {"v": 8, "a": 4, "s": 6, "u": 1, file: count}
+    blocks = [[0, 0, []]]
+    return {"budget": budget, "fixed": [], "default": "1 v", "lines": lines, "blocks": blocks}
+
+
 def _made_up_blocks(count: int, rng: random.Random) -> list[list[Any]]:
     """Blocks of `count` lines with their successors; some jump back, also over other loops."""
     starts = sorted({0, *(rng.randrange(count) for _ in range(rng.choice((0, 2, 4, 8, 16))))})
@@ -230,7 +268,7 @@ def row(
                 text = until(text, rng.randrange(1, len(text["lines"]) + 1))
             if rng.random() < 0.5:
                 text = reordered(text, rng)
-            if rng.random() < 0.6:
+            if rng.random() < 0.6 and len(text["fixed"]) > 0:
                 text = with_budget(text, rng)
         kind = rng.choices([k for k, _ in kinds], [share for _, share in kinds])[0]
         if not at and len(kinds) > 1 and rng.random() < 0.5:
@@ -328,7 +366,10 @@ def _feed(functions: Sequence[Text], length: Any, out: Any, rows: int, seed: int
     rng = random.Random(seed)
 
     def choose(rng: random.Random) -> Text:
-        if not functions or rng.random() < 0.5:
+        share = rng.random()
+        if share < 0.25:
+            return fragmented(rng)
+        if share < 0.55 or not functions:
             return made_up(rng, max(500, wanted // LINE))
         return max(rng.choices(functions, k=2), key=lambda f: len(f["lines"]))
 

@@ -109,7 +109,9 @@ def copied(text: c.Text) -> dict[int, str] | None:
             name, kind = (item, text["default"]) if isinstance(item, int) else item
             kinds.setdefault(name, kind)
     places: dict[int, str] = {}
-    for name in dict.fromkeys(n for line in reversed(text["lines"]) for n in map(c.number_of, line)):
+    for name in dict.fromkeys(
+        n for line in reversed(text["lines"]) for n in map(c.number_of, line)
+    ):
         file, step = list_of(kinds[name])
         fitting = (s for s in sorted(left[file]) if s % step == 0)
         width = int(kinds[name].split()[0])
@@ -147,8 +149,10 @@ def print_wrong_words(results: Path, functions: Sequence[Mapping[str, Any]]) -> 
     for length in sorted(lengths):
         held = data.held_out(functions, length, 9, seed=11)
         blank = ["", "", ""]
-        for context in (1, 2, 4):
-            rows.append([f"copier of {context}, {length}", *blank, *cells(copier(*held, context))])
+        rows += [
+            [f"copier of {context}, {length}", *blank, *cells(copier(*held, context))]
+            for context in (1, 2, 4)
+        ]
         rows.append([f"uniform, {length}", *blank, *cells(uniform(*held))])
     print("## Wrong words (percent), the teacher's words before\n")
     table(["part", "minutes", "M words", "M own", "wrong %", *c.MEANINGS[1:]], rows)

@@ -58,7 +58,9 @@ def cut(text: str) -> dict[str, Any] | None:
         elif first in ("reserved", "mask"):
             fixed += [unit for word in words for unit in _units(word)]
         elif first == "class":
-            of = [NAMED_AS.get(base, base) for base in re.findall(r"[a-zA-Z]+", " ".join(words[2:]))]
+            of = [
+                NAMED_AS.get(base, base) for base in re.findall(r"[a-zA-Z]+", " ".join(words[2:]))
+            ]
             if not any(file in FILES for file in of):
                 return None
             classes[words[0]] = " ".join([words[1], *sorted(set(of))])

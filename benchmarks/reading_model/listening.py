@@ -92,5 +92,3 @@ def fits(text: Text, places: Mapping[int, str]) -> bool:
             if turn.ask == "free":
                 del held[file, unit]
     return True
-
-

@@ -8,7 +8,7 @@ weights from the folder in which it is started:
 Each part of the plan is MODEL/LENGTH/MINUTES/SECONDS: minutes of training on rows of this length,
 then seconds of free conversations. `start` begins from start.safetensors; `smol` from SmolLM2-135M,
 whose 4-bit blocks lie in weights_0.safetensors to weights_2.safetensors; `small` and `tiny` are
-networks of 28 and 0.9 million random weights. `on` goes on with the weights of the part before: also
+networks of 28 and 1 million random weights. `on` goes on with the weights of the part before, also
 with those that an earlier run has left in state.pt, or in kept_0 to kept_3 in this folder.
 """
 
@@ -25,6 +25,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import safe_open
 from torch import Tensor
@@ -44,9 +45,9 @@ from benchmarks.reading_model.network import (
     ROPE_BASE,
     SHAPES,
     Reader,
+    choose_attention,
     compiled_block,
     layer_of_rows,
-    use_attention,
 )
 from benchmarks.reading_model.stored import keep, kept, pretrained, squeezed
 
@@ -67,7 +68,6 @@ def train(  # noqa: PLR0917
     journal: RunJournal,
 ) -> None:
     """One part of the plan."""
-    device = settings.device
     rows = max(1, int(settings.rows * 4096 / length))
     feeder.turn_to(length)
     brief = held_out(functions, min(length, MEASURED), 3)
@@ -78,35 +78,18 @@ def train(  # noqa: PLR0917
     journal.say(
         f"{name}: {total / 1e6:.1f} M weights, rows of {length}, {rows} a step, {minutes} minutes"
     )
+    batch = feeder.batch(rows)
+    losses = [_first_step(name, learner, batch, journal)]
     begin = last_log = last_measure = time.time()
-    end = settings.end
-    tokens = own_tokens = step = tokens_before = 0
-    losses: list[Tensor] = []
+    end = min(begin + 60 * minutes, settings.end)
+    tokens, own_tokens, step, tokens_before = batch[0].size, int((batch[1] > 0).sum()), 1, 0
     while (now := time.time()) < end:
         batch = feeder.batch(rows)
-        words = torch.from_numpy(batch[0])
-        own = torch.from_numpy(batch[1] > 0)
-        own_tokens += int(own.sum())
-        if device == "cuda":
-            words, own = words.pin_memory(), own.pin_memory()
-        words, own = words.to(device, non_blocking=True).long(), own.to(device, non_blocking=True)
         share = share_of_rate(step, (now - begin) / max(1e-9, end - begin))
-        try:
-            losses.append(learner.learn(words, own, share))
-        except Exception:
-            if step:
-                raise
-            journal.say(f"{name} plainly: {traceback.format_exc()[-500:]}")
-            use_attention("any")
-            reader.run = partial(layer_of_rows, reader.shape)
-            losses.append(learner.learn(words, own, share))
+        losses.append(_step(learner, batch, share))
         step += 1
         tokens += batch[0].size
-        if step == 1:  # the first step compiles
-            loss = losses[-1].item()
-            journal.say(f"{name} first step {time.time() - begin:.1f} s, loss {loss:.3f}")
-            begin = last_log = last_measure = time.time()
-            end = min(begin + 60 * minutes, settings.end)
+        own_tokens += int((batch[1] > 0).sum())
         if step % 20 == 0:
             losses[-1].item()
         if now - last_log > settings.log_seconds:
@@ -117,14 +100,7 @@ def train(  # noqa: PLR0917
             last_log, tokens_before = time.time(), tokens
             text = f"{name} step {step} tokens {tokens / 1e6:.2f}M {speed:.0f}/s"
             text += f" loss {loss:.4f} rate {share:.2f} waited {feeder.waited}"
-            journal.say(
-                text,
-                name=name,
-                step=step,
-                tokens=tokens,
-                speed=speed,
-                loss=loss,
-            )
+            journal.say(text, name=name, step=step, tokens=tokens, speed=speed, loss=loss)
             if not math.isfinite(loss):
                 break
         if now - last_measure > settings.measure_seconds:
@@ -138,25 +114,40 @@ def train(  # noqa: PLR0917
                 minutes=(now - begin) / 60,
                 wrong=counts,
             )
-    _last_measures(reader, min(length, MEASURED), rows, functions, journal, name, tokens, own_tokens)
-
-
-def _last_measures(  # noqa: PLR0917
-    reader: Reader,
-    length: int,
-    rows: int,
-    functions: Sequence[Function],
-    journal: RunJournal,
-    name: str,
-    tokens: int,
-    own: int,
-) -> None:
-    found = {"mini": held_out(functions, length, 9, seed=11), "made_up": held_out_made_up(length, 4)}
-    measures: dict[str, Any] = {"tokens": tokens, "own": own}
+    length = min(length, MEASURED)
+    measures: dict[str, Any] = {"tokens": tokens, "own": own_tokens}
+    found = {
+        "mini": held_out(functions, length, 9, seed=11),
+        "made_up": held_out_made_up(length, 4),
+    }
     for title, held in found.items():
         measures[title] = wrong_words(reader, held, rows)
         journal.say(f"{name} end {tokens / 1e6:.2f}M wrong on {title} {spelled(measures[title])}")
     journal.say(f"{name} end", name=name, end=measures)
+
+
+def _step(learner: Learner, batch: tuple[np.ndarray, np.ndarray], share: float) -> Tensor:
+    words, own = torch.from_numpy(batch[0]), torch.from_numpy(batch[1] > 0)
+    device = learner.weights[0].device
+    if device.type == "cuda":
+        words, own = words.pin_memory(), own.pin_memory()
+    words, own = words.to(device, non_blocking=True).long(), own.to(device, non_blocking=True)
+    return learner.learn(words, own, share)
+
+
+def _first_step(
+    name: str, learner: Learner, batch: tuple[np.ndarray, np.ndarray], journal: RunJournal
+) -> Tensor:
+    """The step that compiles; without compiled layers if that fails."""
+    begin = time.time()
+    try:
+        loss = _step(learner, batch, 0.03)
+    except Exception:  # noqa: BLE001  a run of few minutes goes on, slower
+        journal.say(f"{name} plainly: {traceback.format_exc()[-500:]}")
+        learner.reader.run = partial(layer_of_rows, learner.reader.shape)
+        loss = _step(learner, batch, 0.03)
+    journal.say(f"{name} first step {time.time() - begin:.1f} s, loss {loss.item():.3f}")
+    return loss
 
 
 def asked(functions: Sequence[Function], length: int) -> list[Function]:
@@ -282,7 +273,7 @@ def main() -> None:
     training = [f for f in load(HERE / "train.jsonl.gz") if f["names"] <= NAME_COUNT]
     feeder = Feeder(training, arguments.workers, 1, seed=int(time.time()))
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    use_attention("cudnn" if device == "cuda" else "any")
+    attention = choose_attention(device)
     settings = Settings(
         arguments.out, device, arguments.rows, arguments.log_seconds, arguments.measure_seconds,
         device == "cuda", journal.begin + 60 * arguments.minutes, arguments.base, arguments.rate,
@@ -290,7 +281,7 @@ def main() -> None:
     journal.say(f"{device}, torch {torch.__version__}, {len(WORDS)} words, plan {arguments.plan}")
     journal.say(f"{len(training)} functions to learn from, {len(functions) + len(tests)} held out")
     if device == "cuda":
-        journal.say(torch.cuda.get_device_name())
+        journal.say(f"{torch.cuda.get_device_name()}, attention by {attention}")
     for index, part in enumerate(arguments.plan.split(",")):
         try:
             one_part(index, part.split("/"), feeder, functions, tests, settings, journal)

@@ -122,7 +122,7 @@ def test_the_program_works_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_program_carries_the_models_words_right_or_wrong() -> None:
-    """A model that stars every mention, and lets all or nothing live around loops, is not put right."""
+    """A model that stars every mention, and has all or nothing live around loops, is believed."""
     text = data.made_up(random.Random(8), 60)
     text["blocks"] = [[0, 0, [1]], [10, 1, [1, 2]], [20, 2, []]]
 
