@@ -123,7 +123,7 @@ class NoFreeBlock(Exception):
     """No block is left for a name."""
 
 
-class Turn(NamedTuple):
+class Showing(NamedTuple):
     """What the program shows."""
 
     shown: tuple[str, ...]
@@ -178,15 +178,15 @@ class Forward:
     def __init__(self, text: Text, names: Mapping[int, str]) -> None:
         self.text, self.names = text, names
         self.opening = ("<begin>", text["default"])
-        self.turns: list[Turn] = []
+        self.turns: list[Showing] = []
         for (_, number, after), (first, end) in zip(text["blocks"], _spans(text), strict=True):
             for to in after:
                 begun = ("B", names[-1 - number]) if to == after[0] else ()
-                self.turns.append(Turn((*begun, "->", names[-1 - to]), "back"))
+                self.turns.append(Showing((*begun, "->", names[-1 - to]), "back"))
             for line in text["lines"][first:end]:
                 for item in line:
                     spelled = () if isinstance(item, int) else (item[1],)
-                    self.turns.append(Turn((names[number_of(item)], *spelled), "mark"))
+                    self.turns.append(Showing((names[number_of(item)], *spelled), "mark"))
 
     def marks(self, answers: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[list[int]]]:
         """The model's marks by line; by block the blocks to which it said that it jumps back."""
@@ -215,7 +215,7 @@ class Loop:
         span: tuple[int, int],
     ) -> None:
         self.turns = [
-            Turn((mark, names[number_of(item)]), "around")
+            Showing((mark, names[number_of(item)]), "around")
             for line in range(*span)
             for item, mark in zip(text["lines"][line], marks[line], strict=True)
         ]
@@ -245,17 +245,17 @@ class Backward:
             if count
             for word in (f"H.{file}1", f"{file}{min(count, COUNTS[file]) - 1}")
         )
-        self.turns = [Turn((*budget, *dict.fromkeys(text["fixed"]), "."), "opening")]
+        self.turns = [Showing((*budget, *dict.fromkeys(text["fixed"]), "."), "opening")]
         for line in range(len(text["lines"]) - 1, -1, -1):
             for mark, word in around.get(line, ()):
-                self.turns.append(Turn((mark, word), "place"))
+                self.turns.append(Showing((mark, word), "place"))
             spoken = [names[number_of(item)] for item in text["lines"][line]]
             self.turns += [
-                Turn((mark.lstrip("*~"), word), "place")
+                Showing((mark.lstrip("*~"), word), "place")
                 for mark, word in zip(marks[line], spoken, strict=True)
             ]
             self.turns += [
-                Turn((mark, word), "free")
+                Showing((mark, word), "free")
                 for mark, word in zip(marks[line], spoken, strict=True)
                 if mark.startswith("*")
             ]

@@ -292,7 +292,8 @@ def row(
 def _renamed(words: np.ndarray, old: Sequence[int], new: Sequence[str]) -> np.ndarray:
     table = np.arange(len(WORDS), dtype=np.int16)
     table[list(old)] = [INDEX[word] for word in new]
-    return table[words]
+    renamed: np.ndarray = table[words]
+    return renamed
 
 
 def held_out(

@@ -13,8 +13,8 @@ from benchmarks.reading_model.conversation import (
     Backward,
     Conversation,
     FreshNames,
+    Showing,
     Text,
-    Turn,
     discuss,
     is_register,
 )
@@ -27,7 +27,7 @@ MOST_WORDS: Mapping[str, int] = {"opening": 2000, "place": 3000}
 class Listener:
     """Hears the model's answer to one turn, and knows from its words where it ends."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Showing) -> None:
         self.turn = turn
         self.words: list[str] = []
 

@@ -79,13 +79,12 @@ class Speaker:
         self.refused = 0
         self._show()
 
-    @property
     def over(self) -> bool:
         """Whether all has been answered."""
         return len(self.answers) == len(self.turns)
 
     def _show(self) -> None:
-        if not self.over:
+        if not self.over():
             turn = self.turns[len(self.answers)]
             self.words += [INDEX[spoken] for spoken in turn.shown]
             self.listener = Listener(turn)
@@ -135,7 +134,7 @@ def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float
     """
     memory = Memory(reader, length)
     place, size = 0, BLOCK
-    while not speaker.over:
+    while not speaker.over():
         read = [*speaker.words[place:], *speaker.draft(size)][: length - place]
         if not read or time.time() > end:
             raise Stopped("no time or room left")
@@ -147,7 +146,7 @@ def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float
             speaker.refused += own and (last or read[index] != said)
             if own:
                 speaker.hear(said)
-            if speaker.over or last or read[index] != speaker.words[place + index]:
+            if speaker.over() or last or read[index] != speaker.words[place + index]:
                 break
         place += index
         size = min(2 * size, BLOCK) if index == len(read) else BLOCK // 8
@@ -171,7 +170,7 @@ def allocate_freely(
         finally:
             said["count"] += len(speaker.words)
             said["refused"][kind] = said["refused"].get(kind, 0) + speaker.refused
-            if speaker.refused or not speaker.over:
+            if speaker.refused or not speaker.over():
                 said["words"].append(speaker.words)
         return speaker.answers
 

@@ -30,7 +30,7 @@ from benchmarks.reading_model.conversation import (
     UNKNOWN,
     Conversation,
     NoFreeBlock,
-    Turn,
+    Showing,
     is_register,
     register_of,
 )
@@ -69,11 +69,11 @@ class Teacher:
         self.rng: random.Random | None = None
         """Whether the lists begin in an order drawn by chance."""
 
-    def answer(self, turn: Turn) -> None:
+    def answer(self, turn: Showing) -> None:
         """Says the answer. Raises NoFreeBlock."""
         getattr(self, f"_{turn.ask}")(turn.shown)
 
-    def hear(self, turn: Turn, words: Sequence[str]) -> None:
+    def hear(self, turn: Showing, words: Sequence[str]) -> None:
         """Goes on from another's answer to a turn."""
         if turn.ask in ("mark", "around"):
             self.seen.setdefault(turn.shown[turn.ask == "around"], words[0].lstrip("*"))

@@ -89,13 +89,14 @@ def test_a_sweep_joins_free_blocks() -> None:
 
 def turns_of(
     text: conversation.Text, speak: Any = data.answers
-) -> list[tuple[conversation.Turn, ...]]:
+) -> list[tuple[conversation.Showing, ...]]:
     """All that the program shows in the conversations about a text."""
-    shown: list[tuple[conversation.Turn, ...]] = []
+    shown: list[tuple[conversation.Showing, ...]] = []
 
     def listen(talk: conversation.Conversation) -> Answers:
         shown.append(tuple(talk.turns))
-        return speak(talk)
+        answers: Answers = speak(talk)
+        return answers
 
     placed(text, listen)
     return shown
