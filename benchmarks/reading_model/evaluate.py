@@ -201,19 +201,20 @@ def print_conversations(
     all_of = Counter(function["split"] for function in functions)
     for part, counts in tally.items():
         print(f"{part}: {counts['valid']} of {counts['asked']} valid, of {all_of[part.split()[1]]}")
-    right = [f for f in functions if (places := copied(f)) is not None and fits(f, places)]
+    known = [f for f in functions if f["names"] <= c.NAME_COUNT]
+    right = [f for f in known if (places := copied(f)) is not None and fits(f, places)]
     print(f"the copier as an allocator: {dict(Counter(f['split'] for f in right))}")
 
 
 def main(results: Path, generations: Path, *datasets: Path) -> None:
     """Prints all tables."""
-    small = list(evaluated())
+    small = [*evaluated(), *evaluated("sm_80")]
     problems = {problem.id: problem for problem in vb.load_problems("mini")}
     tests = [function for dataset in datasets for function in tested(dataset)]
     for dataset in datasets:
-        for split in {function["split"] for function in tests} - {"sm_80"}:
+        for split in {function["split"] for function in tests}:
             problems |= {p.id: p for p in vb.load_problems(dataset, split=split)}
-    print_wrong_words(results, small)
+    print_wrong_words(results, [f for f in small if f["split"] == "mini"])
     print_conversations(generations, [*small, *tests], problems)
 
 

@@ -30,6 +30,9 @@ BLOCK = 1024
 """Words of a draft at most."""
 
 
+NO_TIME = "no time left"
+
+
 class Stopped(Exception):
     """The model said a word that no answer has there, or has no time or room left."""
 
@@ -136,8 +139,10 @@ def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float
     place, size = 0, BLOCK
     while not speaker.over():
         read = [*speaker.words[place:], *speaker.draft(size)][: length - place]
-        if not read or time.time() > end:
-            raise Stopped("no time or room left")
+        if not read:
+            raise Stopped("no room left")
+        if time.time() > end:
+            raise Stopped(NO_TIME)
         words = torch.tensor(read, device=reader.words.device)
         index = 0
         for index, said in enumerate(memory.read(words, place).tolist(), 1):

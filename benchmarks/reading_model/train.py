@@ -39,7 +39,7 @@ from benchmarks.reading_model.learning import (
     Settings,
     share_of_rate,
 )
-from benchmarks.reading_model.measuring import allocate_freely, spelled, wrong_words
+from benchmarks.reading_model.measuring import NO_TIME, allocate_freely, spelled, wrong_words
 from benchmarks.reading_model.network import (
     HERE,
     ROPE_BASE,
@@ -177,9 +177,9 @@ def speak_freely(  # noqa: PLR0917
     tally: dict[str, list[int]] = {}
     words = 0
     for function in asked(functions, length):
-        if time.time() > end:
-            break
         result = allocate_freely(reader, function, 0, length=length, end=end)
+        if result["why"] == NO_TIME:
+            break
         with gzip.open(settings.out / "generations.jsonl.gz", "at") as stream:
             stream.write(json.dumps({"part": name, **result}) + "\n")
         counts = tally.setdefault(function["split"], [0, 0])
