@@ -1,8 +1,9 @@
-"""Weights: where they come from, and how they are kept."""
+"""Weights, and how they are kept."""
 
 from __future__ import annotations
 
 import math
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,58 +14,17 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from benchmarks.reading_model.conversation import INDEX
-from benchmarks.reading_model.network import SHAPES, SMOL, VOCABULARY
+from benchmarks.reading_model.network import SHAPES, VOCABULARY
 
 
-def _blocks_of_4_bits(raw: np.ndarray) -> np.ndarray:
-    """The weights in blocks of 32: a scale and a least value in half precision, then 16 bytes."""
-    rows = raw.shape[0]
-    blocks = raw.reshape(-1, 20)
-    scale = blocks[:, 0:2].copy().view(np.float16).astype(np.float32)
-    least = blocks[:, 2:4].copy().view(np.float16).astype(np.float32)
-    low, high = blocks[:, 4:] & 15, blocks[:, 4:] >> 4
-    weights = np.concatenate((low, high), axis=1).astype(np.float32) * scale + least
-    return weights.reshape(rows, -1)
-
-
-def _halves(weights: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of queries or keys as rotation in halves wants them; the file has pairs side by side."""
-    rows, width = weights.shape
-    return weights.reshape(heads, rows // heads // 2, 2, width).swapaxes(1, 2).reshape(rows, width)
-
-
-def pretrained(folder: Path) -> dict[str, Tensor]:
-    """The state of a reader that begins from SmolLM2: each word begins as some old word."""
-    raw: dict[str, np.ndarray] = {}
-    for index in range(3):
-        raw |= {n: t.numpy() for n, t in load_file(folder / f"weights_{index}.safetensors").items()}
-    state: dict[str, np.ndarray] = {"norm": raw["norm"]}
-    old = raw["words"].astype(np.float32)
-    rng = np.random.default_rng(0)
-    state["words"] = _widened(rng.permutation(old), slice(None), rng)
-    for index in range(SMOL.layers):
-
-        def part(name: str, index: int = index) -> np.ndarray:
-            return _blocks_of_4_bits(raw[f"{index}.{name}"])
-
-        to = f"layers.{index}."
-        state[to + "norm1"] = raw[f"{index}.norm1"]
-        state[to + "norm2"] = raw[f"{index}.norm2"]
-        queries, keys = _halves(part("q"), SMOL.heads), _halves(part("k"), SMOL.pairs)
-        state[to + "qkv"] = np.concatenate((queries, keys, part("v")))
-        state[to + "o"] = part("o")
-        state[to + "gate_up"] = np.concatenate((part("gate"), part("up")))
-        state[to + "down"] = part("down")
-    return {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in state.items()}
-
-
-def _widened(words: np.ndarray, among: slice, rng: np.random.Generator) -> np.ndarray:
-    """Embeddings of all words: the new ones are mixed of some of the old."""
-    old = words[among]
-    mean = old.mean(0)
-    pairs = rng.integers(len(old), size=(2, VOCABULARY - len(words)))
-    mixed = mean + (old[pairs] - mean).sum(0) / math.sqrt(2)
-    return np.concatenate((words, mixed), dtype=np.float32)
+def _widened(words: np.ndarray) -> np.ndarray:
+    """Embeddings of all words, from an older vocabulary: the new ones are mixed of its names'."""
+    old = words[: INDEX["u0"]]  # the rows above filled it up
+    names = old[INDEX["n0"] : INDEX["n1023"]]
+    mean = names.mean(0)
+    pairs = np.random.default_rng(0).integers(len(names), size=(2, VOCABULARY - len(old)))
+    mixed = mean + (names[pairs] - mean).sum(0) / math.sqrt(2)
+    return np.concatenate((old, mixed), dtype=np.float32)
 
 
 STEP = 0.55
@@ -99,10 +59,8 @@ def squeezed(path: Path) -> dict[str, Tensor]:
             state[plain] = torch.from_numpy(whole.astype(np.float32)).view(len(scale), -1) * scale
         elif not name.endswith(":scale"):
             state[name] = value.float()
-    words = state["words"].numpy()
-    if len(words) < VOCABULARY:  # the last rows of an old vocabulary fill it up
-        old, names = words[: INDEX["u0"]], slice(INDEX["n0"], INDEX["n1023"])
-        state["words"] = torch.from_numpy(_widened(old, names, np.random.default_rng(0)))
+    if len(state["words"]) < VOCABULARY:
+        state["words"] = torch.from_numpy(_widened(state["words"].numpy()))
     return state
 
 
@@ -172,3 +130,8 @@ def kept(folder: Path, base: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
                 state[name] = value.float()
     state["words"] = torch.cat([halves[name] for name in sorted(halves)])
     return state
+
+
+if __name__ == "__main__":  # the next run's start.safetensors, of this one's and what came of it
+    begin, folder, out = map(Path, sys.argv[1:])
+    squeeze(kept(folder, squeezed(begin)), out)

@@ -6,10 +6,10 @@ weights from the folder in which it is started:
     python -m benchmarks.reading_model.train --plan start/8192/1.5/0,on/28672/2.4/150 --out OUT
 
 Each part of the plan is MODEL/LENGTH/MINUTES/SECONDS: minutes of training on rows of this length,
-then seconds of free conversations. `start` begins from start.safetensors; `smol` from SmolLM2-135M,
-whose 4-bit blocks lie in weights_0.safetensors to weights_2.safetensors; `small` and `tiny` are
-networks of 28 and 1 million random weights. `on` goes on with the weights of the part before, also
-with those that an earlier run has left in state.pt, or in kept_0 to kept_3 in this folder.
+then seconds of free conversations. `start` begins from start.safetensors, weights of SmolLM2-135M
+that were trained before; `small` and `tiny` are networks of 28 and 1 million random weights. `on`
+goes on with the weights of the part before, also with those that an earlier run has left in
+state.pt, or in kept_0 to kept_3 in this folder.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from benchmarks.reading_model.network import (
     compiled_block,
     layer_of_rows,
 )
-from benchmarks.reading_model.stored import keep, kept, pretrained, squeezed
+from benchmarks.reading_model.stored import keep, kept, squeezed
 
 Function = Mapping[str, Any]
 MEASURED = 8192
@@ -195,26 +195,21 @@ def speak_freely(  # noqa: PLR0917
 
 
 @cache
-def _start_weights() -> dict[str, Tensor] | None:
-    path = HERE / "start.safetensors"
-    return squeezed(path) if path.exists() else None
+def _start_weights() -> dict[str, Tensor]:
+    return squeezed(HERE / "start.safetensors")
 
 
 def make(model: str, settings: Settings) -> tuple[str, Reader, dict[str, Tensor] | None]:
     """The shape's name, a reader with the weights that it begins from, and the base of changes."""
-    base = state = _start_weights()
-    if model == "on":
-        with_kept = HERE / "kept_0.safetensors"
-        if (HERE / "state.pt").exists():
-            model, state = torch.load(HERE / "state.pt", weights_only=True)
-        else:
-            with safe_open(with_kept, "pt") as file:
-                model = file.metadata()["model"]
-            state = kept(HERE, base if model == "smol" else None)
-    elif model == "start":
-        model = "smol"
-    else:
-        state = base = pretrained(HERE) if model == "smol" else None
+    state: dict[str, Tensor] | None = None
+    if model == "start":
+        model, state = "smol", _start_weights()
+    elif model == "on" and (HERE / "state.pt").exists():
+        model, state = torch.load(HERE / "state.pt", weights_only=True)
+    elif model == "on":
+        with safe_open(HERE / "kept_0.safetensors", "pt") as file:
+            model = file.metadata()["model"]
+        state = kept(HERE, _start_weights() if model == "smol" else None)
     torch.manual_seed(0)
     reader = Reader(SHAPES[model], settings.base)
     if state is not None:
@@ -223,7 +218,7 @@ def make(model: str, settings: Settings) -> tuple[str, Reader, dict[str, Tensor]
     reader.to(device, torch.bfloat16 if device == "cuda" else torch.float32)
     if settings.compiled:
         reader.run = partial(compiled_block(), SHAPES[model])
-    return model, reader, base if model == "smol" else None
+    return model, reader, _start_weights() if model == "smol" else None
 
 
 def one_part(  # noqa: PLR0917
