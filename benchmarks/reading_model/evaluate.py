@@ -22,7 +22,7 @@ import numpy as np
 import verilocc_bench as vb
 from benchmarks.reading_model import conversation as c
 from benchmarks.reading_model import data
-from benchmarks.reading_model.extract import evaluated, tested
+from benchmarks.reading_model.extract import evaluated, tested, unseen
 from benchmarks.reading_model.listening import fits
 from benchmarks.reading_model.teaching import list_of
 
@@ -208,7 +208,7 @@ def print_conversations(
 
 def main(results: Path, generations: Path, *datasets: Path) -> None:
     """Prints all tables."""
-    small = [*evaluated(), *evaluated("sm_80")]
+    small = [*evaluated(), *unseen()]
     problems = {problem.id: problem for problem in vb.load_problems("mini")}
     tests = [function for dataset in datasets for function in tested(dataset)]
     for dataset in datasets:

@@ -21,6 +21,7 @@ from typing import Any
 import verilocc_bench as vb
 from benchmarks.reading_model.conversation import (
     FILES,
+    INDEX,
     NAME_COUNT,
     WORDS,
     Conversation,
@@ -34,14 +35,15 @@ from dataset_builders.sweeps.splits import TRAINING
 
 NAMED_AS = {**{file: file for file in FILES}, "R": "v", "UR": "a", "P": "s", "UP": "u"}
 """The conversation's names of files; those of sm_80 stand as AMD's."""
+UNSEEN = ("sm_80", "sm_90")
 BLOCK = re.compile(r"bb(\d+)(?:\((.*)\))?(?:->(.*))?$")
 LINE = re.compile(r"(?:@!?(\S+) )?(?:(\S*)=)?(\S+)(?: ([^^]*))?(?: ?\^m\d+)?$")
-NAME = re.compile(r"%(\d+)(?::(\w+))?")
+NAME = re.compile(r"%(\d+)(?::([^!&~]+))?")
 UNITS = re.compile(r"([A-Za-z]+)(?:(\d+)|\[(\d+):(\d+)\])$")
 
 
 def cut(text: str) -> dict[str, Any] | None:
-    """The dictionary of a text; None if some class has none of the files."""
+    """The dictionary of a text; None if there is no word for some class."""
     head, _, body = text.partition("\nbb0")
     classes: dict[str, str] = {}
     budget: dict[str, int] = {}
@@ -61,9 +63,9 @@ def cut(text: str) -> dict[str, Any] | None:
             of = [
                 NAMED_AS.get(base, base) for base in re.findall(r"[a-zA-Z]+", " ".join(words[2:]))
             ]
-            if not any(file in FILES for file in of):
-                return None
             classes[words[0]] = " ".join([words[1], *sorted(set(of))])
+            if classes[words[0]] not in INDEX:
+                return None
     lines: list[list[Any]] = []
     blocks: list[list[Any]] = []
     for line in f"bb0{body}".splitlines():
@@ -78,8 +80,8 @@ def cut(text: str) -> dict[str, Any] | None:
         for operand in ",".join(filter(None, (parts[1], parts[2], parts[4]))).split(","):
             fixed += _units(operand)
             if name := NAME.search(operand):
-                spelled = [int(name[1]), classes[name[2]]] if name[2] else int(name[1])
-                names.setdefault(int(name[1]), spelled)
+                number = int(name[1])
+                names.setdefault(number, [number, _class(name[2], classes)] if name[2] else number)
         lines.append(list(names.values()))
     return {
         "budget": budget,
@@ -89,6 +91,12 @@ def cut(text: str) -> dict[str, Any] | None:
         "blocks": blocks,
         "registers": files,
     }
+
+
+def _class(spelled: str, classes: dict[str, str]) -> str:
+    """The class that stands before some lanes; its name may have dots, as theirs."""
+    found = [name for name in classes if f"{spelled}.".startswith(f"{name}.")]
+    return classes[max(found, key=len)]
 
 
 def _units(word: str) -> list[str]:
@@ -101,10 +109,16 @@ def _units(word: str) -> list[str]:
 
 
 def evaluated(split: str = "mini") -> Iterator[dict[str, Any]]:
-    """The functions of the small embedded dataset for AMD targets, or for `sm_80`."""
+    """The functions of the small embedded dataset: `mini`, for AMD targets, `sm_80` or `sm_90`."""
     for problem in vb.load_problems("mini"):
-        if (problem.arch == "sm_80") == (split == "sm_80"):
+        if problem.arch == split or (split == "mini" and problem.arch.startswith("gfx")):
             yield from _described(problem, split)
+
+
+def unseen() -> Iterator[dict[str, Any]]:
+    """Those for targets that nothing is learnt of."""
+    for split in UNSEEN:
+        yield from evaluated(split)
 
 
 def _described(problem: vb.Problem, split: str) -> Iterator[dict[str, Any]]:
@@ -169,4 +183,4 @@ if __name__ == "__main__":
     out, dataset = Path(sys.argv[1]), Path(sys.argv[2])
     print(write(out / "mini.jsonl.gz", evaluated()))
     print(write(out / "train.jsonl.gz", training(dataset)))
-    print(write(out / "test.jsonl.gz", [*evaluated("sm_80"), *tested(dataset)]))
+    print(write(out / "test.jsonl.gz", [*unseen(), *tested(dataset)]))

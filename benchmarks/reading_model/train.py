@@ -153,13 +153,13 @@ def _first_step(
 def asked(functions: Sequence[Function], length: int) -> list[Function]:
     """Functions, the most telling first: a run that is cut short loses the last.
 
-    First the small dataset, AMD and then sm_80, the shortest before the others. Left out are those
-    for which the teacher finds no register or not enough words.
+    First the small dataset, AMD and then sm_80 and sm_90, the shortest before the others. Left out
+    are those for which the teacher finds no register or not enough words.
     """
     fitting = [f for f in functions if f["whole"] and f["longest"] <= length]
-    small = [f for f in fitting if f["split"] in ("mini", "sm_80")]
+    small = [f for f in fitting if not f["split"].startswith("test")]
     small.sort(key=lambda f: (f["split"], f["spoken"]))
-    return small + [f for f in fitting if f not in small]
+    return small + [f for f in fitting if f["split"].startswith("test")]
 
 
 def speak_freely(  # noqa: PLR0917
