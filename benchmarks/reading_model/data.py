@@ -12,7 +12,7 @@ import multiprocessing as mp
 import os
 import queue
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,15 @@ KINDS: Sequence[tuple[str, float]] = (
 """Kinds of conversations, with their shares; `opening` is a backward one without lines."""
 LINE = 12
 """At least so many words go with a line of a made-up function."""
+MEASURED = 8192
+"""The most words of a row on which wrong words are counted."""
 IS_NAME = np.array([word[0] == "n" for word in WORDS])
+
+
+def rate(counts: Mapping[str, Sequence[float]]) -> float:
+    """The share of wrong words among the model's own."""
+    own = [pair for name, pair in counts.items() if name != "shown"]
+    return sum(pair[0] for pair in own) / max(1, sum(pair[1] for pair in own))
 
 
 def load(path: Path) -> list[dict[str, Any]]:

@@ -27,19 +27,11 @@ from benchmarks.reading_model.listening import fits
 from benchmarks.reading_model.teaching import list_of
 
 Counts = Mapping[str, Sequence[float]]
-MEASURED = 8192
-"""The most words of a row on which wrong words are counted, as in `train`."""
-
-
-def rate(counts: Counts) -> float:
-    """The share of wrong words among the model's own."""
-    own = [pair for name, pair in counts.items() if name != "shown"]
-    return sum(p[0] for p in own) / max(1, sum(p[1] for p in own))
 
 
 def cells(counts: Counts) -> list[str]:
     """Percent wrong in all and by meaning."""
-    found = [f"{100 * rate(counts):.3f}"]
+    found = [f"{100 * data.rate(counts):.3f}"]
     for name in c.MEANINGS[1:]:
         wrong, count = counts.get(name, (0, 0))
         found.append(f"{100 * wrong / count:.2f}" if count else "-")
@@ -145,7 +137,7 @@ def print_wrong_words(results: Path, functions: Sequence[Mapping[str, Any]]) -> 
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     measured = [line for line in lines if "name" in line]
     rows = [row for line in measured for row in rows_of(line)]
-    lengths = {min(MEASURED, int(line["name"].rstrip("+").split(".")[2])) for line in measured}
+    lengths = {min(data.MEASURED, int(line["name"].rstrip("+").split(".")[2])) for line in measured}
     for length in sorted(lengths):
         held = data.held_out(functions, length, 9, seed=11)
         blank = ["", "", ""]

@@ -22,14 +22,13 @@ from benchmarks.reading_model.conversation import (
     Text,
     discuss,
 )
+from benchmarks.reading_model.data import rate
 from benchmarks.reading_model.listening import Listener, fits
 from benchmarks.reading_model.network import Memory, Reader, layer_of_rows
 from benchmarks.reading_model.teaching import Said, Teacher
 
 BLOCK = 1024
 """Words of a draft at most."""
-
-
 NO_TIME = "no time left"
 
 
@@ -54,12 +53,6 @@ def wrong_words(
         wrong += np.bincount(meanings[missed], minlength=len(MEANINGS))
     reader.run = fast
     return {MEANINGS[i]: [int(wrong[i]), int(count[i])] for i in range(len(MEANINGS))}
-
-
-def rate(counts: Mapping[str, Sequence[int]]) -> float:
-    """The share of wrong words among the model's own."""
-    own = [pair for name, pair in counts.items() if name != "shown"]
-    return sum(pair[0] for pair in own) / max(1, sum(pair[1] for pair in own))
 
 
 def spelled(counts: Mapping[str, Sequence[int]]) -> str:

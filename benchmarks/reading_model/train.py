@@ -31,7 +31,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from benchmarks.reading_model.conversation import NAME_COUNT, WORDS
-from benchmarks.reading_model.data import Feeder, held_out, held_out_made_up, load
+from benchmarks.reading_model.data import MEASURED, Feeder, held_out, held_out_made_up, load
 from benchmarks.reading_model.learning import (
     LEARNING_RATES,
     Learner,
@@ -52,8 +52,6 @@ from benchmarks.reading_model.network import (
 from benchmarks.reading_model.stored import keep, kept, squeezed
 
 Function = Mapping[str, Any]
-MEASURED = 8192
-"""The most words of a row on which wrong words are counted."""
 
 
 def train(  # noqa: PLR0917
