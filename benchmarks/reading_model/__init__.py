@@ -1,7 +1,6 @@
 """A language model that reads machine IR backwards, and speaks its lists of free registers aloud.
 
     python -m benchmarks.reading_model.extract OUT DATASET
-    python -m benchmarks.reading_model.weights FILE.gguf OUT
     python -m benchmarks.reading_model.train --plan PLAN --out OUT
     python -m benchmarks.reading_model.evaluate RESULTS GENERATIONS
 

@@ -1,50 +1,67 @@
-"""The conversation in which a model allocates registers while it reads a function backwards.
+"""The conversations in which a model allocates registers while it reads a function's text.
 
-The program shows the function's names line by line, from the last line to the first. Each name
-stands with its class; a star marks its first place in the text. At the end of a back edge's lines
-the program shows the names of these lines once more, each at its first place among them. The model
-answers after each name. All that it knows of the registers it has said itself, but for the first
-words, which say what the header offers.
+The program cuts names, classes, block lines and physical registers out of the text, and repeats the
+model's own words. Every name of the text has a word of its own, drawn by chance. There are three
+kinds of conversations about a function:
 
-Format `links`: the model keeps lists of free blocks by size and says each change.
+`forward`: the text from its first line to its last. The model marks each name, with a star at its
+first mention, and says which blocks jump back.
 
-    shown     1v n7          the name n7 is mentioned; its class is one register of v
-    known     v5             n7 has this register since its last mention
-    new       T.v1 v9 O.v1 v3            takes v9, the head of the list; under it lies v3
-    new       T.v1 - T.v2 v8 O.v2 - v9 Q.v1 - H.v1 v9 n7 v8     no v1 left: splits a v2
-    shown     *1v n7         its first place in the text: free from here on
-    freed     v5 Q.v1 v3 H.v1 v5         v5 goes on the list; the head was v3 and is v5 now
+    <begin> 1 v              the class that the header gives first
+    n7 2 v    => *2 v        a first mention with its class
+    n7        => 2 v         mentioned before
+    n9        => *1 v        a first mention without a class
+    B n5 -> n5  => @         the line of a block; its successor has begun: a jump back
+    -> n8     => .           another successor, which has not
 
-Format `lowest`: the model says the register alone; a new name takes the lowest that fits.
+`loop`: the lines between a block and a jump back to it, each name with the mark that it got. The
+model says which names live around the loop: `~2 v`, or `.` for all others and the second time.
+
+`backward`: the budget and the physical registers of the text; the model sorts what is left into
+lists of aligned blocks, by size. Then the text from its last line to its first, each name with its
+mark. At the end of a loop the names that live around it come first, as they were marked; at the end
+of a line those with a star once more. The model answers with registers, and says each change of
+its lists aloud.
+
+    <begin> H.s1 s9 s4 .     ten registers of s, and the text names s4
+      => s8 Q.s2 - H.s2 s8 s6 Q.s2 s8 H.s2 s6 s5 Q.s1 - H.s1 s5 s0 Q.s4 - H.s4 s0 H.s8 - H.s16 - .
+    1 v n7    => v5          n7 has this register since its last mention
+    1 v n7    => T.v1 v9 O.v1 v3           takes v9, the head of the list; under it lies v3
+    1 v n7    => T.v1 - T.v2 v8 O.v2 - v9 Q.v1 - H.v1 v9 n7 v8     no v1 left: splits a v2
+    *1 v n7   => v5 Q.v1 v3 H.v1 v5        its first mention: v5 goes on the list, on v3
+    2 v n7    => T.v2 - T.v4 - ... - S.v v0 W.v1 v1 Q.v1 v2 Q.v1 v3 W.v1 ... .
+                 v1 Q.v1 - H.v1 v1 ... . T.v2 v8 O.v2 -
+
+Where no list has a block, the model goes through the file (S): from the lowest register on it says
+which block each is, held (W) or free (Q), and sorts what is free into lists anew, joined.
 """
 
 from __future__ import annotations
 
-import itertools
 import random
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-FILES = ("v", "a", "s")
+FILES = ("v", "a", "s", "u")
 SIZES: Mapping[str, tuple[int, ...]] = {
     "v": (1, 2, 4, 8, 16, 32),
     "a": (1, 2, 4, 8, 16, 32),
     "s": (1, 2, 4, 8, 16),
+    "u": (1,),
 }
-COUNTS: Mapping[str, int] = {"v": 256, "a": 256, "s": 106}
-NAME_COUNT = 1024
-MOST_AT_ONCE = sum(COUNTS.values())
-"""No more names than this have registers at once."""
+COUNTS: Mapping[str, int] = {"v": 256, "a": 256, "s": 106, "u": 7}
+NAME_COUNT = 3086
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 32)
 FILE_SETS = ("v", "a", "a v", "s", "s vcc")
-PLACES = ("", "*", "~", "~*")
-"""How a name stands: a mention, its first place; the same in the second showing of a loop."""
+MARKS = ("", "*", "~", "~*")
 ROLES = ("T", "O", "Q", "H")
 
 MEANINGS = (
     "shown",
+    "mark",
+    "back",
+    "around",
+    "opening",
     "known",
     "unknown",
     "head",
@@ -54,18 +71,40 @@ MEANINGS = (
     "recall",
     "old head",
     "form",
-    "local",
+    "sweep",
 )
 """What a word is; the first is not the model's."""
-SHOWN, KNOWN, UNKNOWN, HEAD, UNDER, PROBE, SPLIT, RECALL, OLD_HEAD, FORM, LOCAL = range(11)
+(
+    SHOWN,
+    MARK,
+    BACK,
+    AROUND,
+    OPENING,
+    KNOWN,
+    UNKNOWN,
+    HEAD,
+    UNDER,
+    PROBE,
+    SPLIT,
+    RECALL,
+    OLD_HEAD,
+    FORM,
+    SWEEP,
+) = range(len(MEANINGS))
 
 
 def _all_words() -> list[str]:
     words = ["<pad>", "<begin>", "-", "."]
-    words += [f"n{index}" for index in range(NAME_COUNT)]
-    words += [f"{file}{index}" for file in FILES for index in range(COUNTS[file])]
-    words += [f"{p}{w} {f}" for p in PLACES for w in WIDTHS for f in FILE_SETS]
-    words += [f"{r}.{f}{size}" for r in ROLES for f in FILES for size in SIZES[f]]
+    words += [f"n{index}" for index in range(1024)]
+    words += [f"{file}{index}" for file in "vas" for index in range(COUNTS[file])]
+    words += [f"{m}{w} {f}" for m in MARKS for w in WIDTHS for f in FILE_SETS]
+    words += [f"{r}.{f}{size}" for r in ROLES for f in "vas" for size in SIZES[f]]
+    # Words below came later: the weights that are kept begin with the words above.
+    words += [f"u{index}" for index in range(COUNTS["u"])]
+    words += [f"{m}1 u" for m in MARKS] + [f"{r}.u1" for r in ROLES]
+    words += ["B", "->", "@"]
+    words += [word for f in FILES for word in (f"S.{f}", *(f"W.{f}{size}" for size in SIZES[f]))]
+    words += [f"n{index}" for index in range(1024, NAME_COUNT)]
     return words
 
 
@@ -73,315 +112,191 @@ WORDS: tuple[str, ...] = tuple(_all_words())
 INDEX: Mapping[str, int] = {word: index for index, word in enumerate(WORDS)}
 PAD = INDEX["<pad>"]
 BEGIN = INDEX["<begin>"]
-FIRST_NAME = INDEX["n0"]
-FIRST_REGISTER = INDEX["v0"]
-LAST_REGISTER = INDEX[f"s{COUNTS['s'] - 1}"]
+
+
+def is_register(word: str) -> bool:
+    """Whether a word is a register."""
+    return word[0] in FILES and word[1:].isdigit()
 
 
 class NoFreeBlock(Exception):
     """No block is left for a name."""
 
 
-class Shown(NamedTuple):
-    """What the program shows next: a name of the function at a place of the text."""
+class Showing(NamedTuple):
+    """What the program shows."""
 
-    place: int
-    """Index into PLACES."""
-    name: int
-    """The name's number in the function."""
-
-
-def script(function: Mapping[str, Any], stop: int | None = None) -> Iterator[Shown]:
-    """What the program shows, in order, of the lines before `stop`; it is cut out of the text."""
-    lines: Sequence[Sequence[int]] = function["lines"]
-    stop = len(lines) if stop is None else stop
-    first_line: dict[int, int] = {}
-    for index in range(len(lines)):
-        for name in lines[index]:
-            first_line.setdefault(name, index)
-    loops: dict[int, list[int]] = {}
-    for start, end in function["loops"]:
-        if end < stop:
-            loops.setdefault(end, []).append(start)
-    for index in range(stop - 1, -1, -1):
-        for start in sorted(loops.get(index, ())):
-            seen: set[int] = set()
-            for line in range(start, index + 1):
-                for name in lines[line]:
-                    if name not in seen:
-                        seen.add(name)
-                        yield Shown(3 if first_line[name] == line else 2, name)
-        stars = [name for name in lines[index] if first_line[name] == index]
-        for name in lines[index]:
-            yield Shown(0, name)
-        for name in stars:
-            yield Shown(1, name)
+    shown: tuple[str, ...]
+    ask: str
+    """Which answer is due: mark, back, around, opening, place or free."""
 
 
-@dataclass(slots=True)
-class Said:
-    """The words of a conversation with their meanings."""
-
-    words: list[int] = field(default_factory=list)
-    meanings: list[int] = field(default_factory=list)
-
-    def say(self, word: str, meaning: int) -> None:
-        """Adds a word."""
-        self.words.append(INDEX[word])
-        self.meanings.append(meaning)
-
-
-def size_for(file: str, width: int) -> int:
-    """The least size of a block that holds so many registers."""
-    return next(size for size in SIZES[file] if size >= width)
-
-
-def blocks_of(units: Iterable[int], sizes: Sequence[int]) -> dict[int, list[int]]:
-    """Units cut into the largest aligned blocks, by size, the lowest block last."""
-    left = set(units)
-    found: dict[int, list[int]] = {size: [] for size in sizes}
-    for size in reversed(sizes):
-        for start in sorted({unit - unit % size for unit in left}, reverse=True):
-            block = set(range(start, start + size))
-            if block <= left:
-                left -= block
-                found[size].append(start)
-    return found
-
-
-class Teacher:
-    """Says the answers of one format, and keeps what it has said."""
-
-    def __init__(self, said: Said) -> None:
-        self.said = said
-        self.held: dict[int, tuple[str, int]] = {}
-
-    def begin(self, offered: Mapping[str, Sequence[int]], rng: random.Random | None) -> None:
-        """Says the first words: what may be used."""
-        raise NotImplementedError
-
-    def answer(self, shown: Shown, kind: Sequence[Any], word: str) -> None:
-        """Says the answer to what is shown; `word` is the name's word."""
-        raise NotImplementedError
-
-    def hear(self, shown: Shown, words: Sequence[str]) -> None:
-        """Goes on from another's answer to what is shown."""
-        registers = [w for w in words if FIRST_REGISTER <= INDEX[w] <= LAST_REGISTER]
-        if shown.place == 1:
-            self.held.pop(shown.name, None)
-        elif registers and shown.name not in self.held:
-            self.held[shown.name] = (registers[0][0], int(registers[0][1:]))
-
-
-class LinksTeacher(Teacher):
-    """Lists of free blocks by size; the last one freed is taken first."""
-
-    def __init__(self, said: Said) -> None:
-        super().__init__(said)
-        self.lists = {(f, size): list[int]() for f in FILES for size in SIZES[f]}
-
-    def begin(self, offered: Mapping[str, Sequence[int]], rng: random.Random | None) -> None:
-        say = self.said.say
-        for file in FILES:
-            for size, starts in blocks_of(offered[file], SIZES[file]).items():
-                if rng is not None:
-                    rng.shuffle(starts)
-                if not starts:
-                    say(f"H.{file}{size}", SHOWN)
-                    say("-", SHOWN)
-                for start in starts:
-                    self._push(file, size, start, (SHOWN, SHOWN, SHOWN))
-
-    def answer(self, shown: Shown, kind: Sequence[Any], word: str) -> None:
-        if shown.place == 3:
-            self.said.say(".", LOCAL)
-        elif shown.place == 1:
-            file, start = self.held.pop(shown.name)
-            self._push(file, size_for(file, kind[1]), start, (RECALL, OLD_HEAD, FORM))
-        elif shown.name in self.held:
-            file, start = self.held[shown.name]
-            self.said.say(f"{file}{start}", KNOWN)
-        else:
-            self._take(shown.name, kind[0], size_for(kind[0], kind[1]), word)
-
-    def hear(self, shown: Shown, words: Sequence[str]) -> None:
-        super().hear(shown, words)
-        for word, after in itertools.pairwise(words):
-            if word[:2] in ("T.", "H.") and after[1:].isdigit():
-                stack, start = self.lists[word[2], int(word[3:])], int(after[1:])
-                if word[0] == "H":
-                    stack.append(start)
-                elif start in stack:
-                    stack.remove(start)
-
-    def _push(self, file: str, size: int, start: int, meanings: tuple[int, int, int]) -> None:
-        say, stack = self.said.say, self.lists[file, size]
-        say(f"{file}{start}", meanings[0])
-        say(f"Q.{file}{size}", meanings[2])
-        say(f"{file}{stack[-1]}" if stack else "-", meanings[1])
-        say(f"H.{file}{size}", meanings[2])
-        say(f"{file}{start}", meanings[2])
-        stack.append(start)
-
-    def _take(self, name: int, file: str, wanted: int, word: str) -> None:
-        say = self.said.say
-        say(f"T.{file}{wanted}", UNKNOWN)
-        sizes = [size for size in SIZES[file] if size >= wanted]
-        for size in sizes:
-            if size != wanted:
-                say(f"T.{file}{size}", PROBE)
-            if self.lists[file, size]:
-                break
-            if size == sizes[-1]:
-                raise NoFreeBlock
-            say("-", HEAD)
-        stack = self.lists[file, size]
-        start = stack.pop()
-        say(f"{file}{start}", HEAD)
-        say(f"O.{file}{size}", FORM)
-        say(f"{file}{stack[-1]}" if stack else "-", UNDER)
-        self.held[name] = (file, start)
-        if size != wanted:
-            while size != wanted:
-                size //= 2
-                self._push(file, size, start + size, (SPLIT, SPLIT, SPLIT))
-            say(word, SPLIT)
-            say(f"{file}{start}", SPLIT)
-
-
-class LowestTeacher(Teacher):
-    """The lowest registers that fit; nothing is said but the register."""
-
-    def __init__(self, said: Said) -> None:
-        super().__init__(said)
-        self.free: dict[str, list[bool]] = {f: [False] * COUNTS[f] for f in FILES}
-
-    def begin(
-        self,
-        offered: Mapping[str, Sequence[int]],
-        rng: random.Random | None,  # noqa: ARG002  registers have one order
-    ) -> None:
-        say = self.said.say
-        for file in FILES:
-            last = max(offered[file], default=0)
-            say(f"H.{file}1", SHOWN)
-            say(f"{file}{last}", SHOWN)
-            for unit in range(last + 1):
-                if unit in offered[file]:
-                    self.free[file][unit] = True
-                else:
-                    say(f"{file}{unit}", SHOWN)
-
-    def answer(
-        self,
-        shown: Shown,
-        kind: Sequence[Any],
-        word: str,  # noqa: ARG002  only a split repeats the name
-    ) -> None:
-        file, width, _ = kind
-        if shown.place == 3:
-            self.said.say(".", LOCAL)
-        elif shown.place == 1:
-            file, start = self.held.pop(shown.name)
-            self.said.say(f"{file}{start}", RECALL)
-            self.free[file][start : start + width] = [True] * width
-        elif shown.name in self.held:
-            file, start = self.held[shown.name]
-            self.said.say(f"{file}{start}", KNOWN)
-        else:
-            start = self._lowest(file, width)
-            self.said.say(f"{file}{start}", UNKNOWN)
-            self.held[shown.name] = (file, start)
-            self.free[file][start : start + width] = [False] * width
-
-    def _lowest(self, file: str, width: int) -> int:
-        step = 1 if width == 1 else min(4, size_for(file, width)) if file == "s" else 2
-        free = self.free[file]
-        for start in range(0, len(free) - width + 1, step):
-            if free[start] and all(free[start : start + width]):
-                return start
-        raise NoFreeBlock
-
-
-TEACHERS: Mapping[str, Callable[[Said], Teacher]] = {
-    "links": LinksTeacher,
-    "lowest": LowestTeacher,
-}
-
-
-def shown_words(function: Mapping[str, Any], shown: Shown, word: str) -> tuple[str, str]:
-    """The two words by which the program shows a name."""
-    return f"{PLACES[shown.place]}{function['kinds'][shown.name][2]}", word
-
-
-def converse(
-    function: Mapping[str, Any],
-    form: str,
-    names: FreshNames,
-    *,
-    stop: int | None = None,
-    rng: random.Random | None = None,
-    offered: Mapping[str, Sequence[int]] | None = None,
-    limit: int = 1 << 30,
-) -> tuple[Said, dict[int, tuple[str, int]], bool]:
-    """A conversation with the teacher; the register of each name; whether all was said.
-
-    It ends early at `limit` words, or where no register is left.
-    """
-    said = Said()
-    teacher = TEACHERS[form](said)
-    said.say("<begin>", SHOWN)
-    teacher.begin(offered or function["offered"], rng)
-    places: dict[int, tuple[str, int]] = {}
-    for shown, word in names.name(function, stop):
-        if len(said.words) >= limit:
-            return said, places, False
-        before = len(said.words)
-        for spoken in shown_words(function, shown, word):
-            said.say(spoken, SHOWN)
-        try:
-            teacher.answer(shown, function["kinds"][shown.name], word)
-        except NoFreeBlock:
-            del said.words[before:], said.meanings[before:]
-            return said, places, False
-        if shown.name in teacher.held:
-            places[shown.name] = teacher.held[shown.name]
-    return said, places, True
+Text = Mapping[str, Any]
+"""A function as `extract` cuts it out of its text."""
 
 
 class FreshNames:
-    """Gives the name words in a random order; a word comes again only when its name is done."""
+    """Words for the names and blocks of a text: each its own, drawn by chance."""
 
     def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        self._left: deque[str] = deque()
-        self.refill()
+        self._left = [f"n{index}" for index in range(NAME_COUNT)]
+        rng.shuffle(self._left)
 
-    def refill(self) -> None:
-        """Before a function: all words again, where names without an end have taken most."""
-        if len(self._left) < MOST_AT_ONCE:
-            order = [f"n{index}" for index in range(NAME_COUNT)]
-            self._rng.shuffle(order)
-            self._left = deque(order)
+    def some(self, count: int) -> list[str]:
+        """Words that were not drawn before. Raises ValueError if there are too few."""
+        if count > len(self._left):
+            raise ValueError(f"{count} names, and {len(self._left)} words are left")
+        return [self._left.pop() for _ in range(count)]
 
-    def name(
-        self, function: Mapping[str, Any], stop: int | None = None
-    ) -> Iterator[tuple[Shown, str]]:
-        """The script of a function with the words of its names."""
-        self.refill()
-        words: dict[int, str] = {}
-        unborn: dict[str, int] = {}  # names of a loop alone: others may take their words
-        for shown in script(function, stop):
-            if shown.name not in words:
-                word = words[shown.name] = self._left.popleft()
-                if word in unborn:
-                    del words[unborn.pop(word)]
-            word = words[shown.name]
-            yield shown, word
-            if shown.place == 1:
-                self._left.append(words.pop(shown.name))
-            elif shown.place == 3 and word not in unborn:
-                unborn[word] = shown.name
-                self._left.append(word)
-            elif shown.place != 3 and unborn.pop(word, None) is not None:
-                self._left.remove(word)
+    def of(self, text: Text) -> dict[int, str]:
+        """Words by the numbers of names. Raises ValueError if there are too few."""
+        names = name_numbers(text)
+        return dict(zip(names, self.some(len(names)), strict=True))
+
+
+def name_numbers(text: Text) -> list[int]:
+    """The numbers of all names in the order of the text; those of blocks are negative."""
+    names = {number_of(item): None for line in text["lines"] for item in line}
+    names |= {-1 - n: None for _, number, after in text["blocks"] for n in (number, *after)}
+    return list(names)
+
+
+def number_of(item: Any) -> int:
+    """The number of a name as it stands in a line, with a class or without."""
+    return item if isinstance(item, int) else int(item[0])
+
+
+def _spans(text: Text) -> list[tuple[int, int]]:
+    """The first line of each block, and the first line after it."""
+    starts = [block[0] for block in text["blocks"]]
+    return list(zip(starts, [*starts[1:], len(text["lines"])], strict=True))
+
+
+class Forward:
+    """The turns from the first line to the last; what the model has answered to each."""
+
+    def __init__(self, text: Text, names: Mapping[int, str]) -> None:
+        self.text, self.names = text, names
+        self.opening = ("<begin>", text["default"])
+        self.turns: list[Showing] = []
+        for (_, number, after), (first, end) in zip(text["blocks"], _spans(text), strict=True):
+            for to in after:
+                begun = ("B", names[-1 - number]) if to == after[0] else ()
+                self.turns.append(Showing((*begun, "->", names[-1 - to]), "back"))
+            for line in text["lines"][first:end]:
+                for item in line:
+                    spelled = () if isinstance(item, int) else (item[1],)
+                    self.turns.append(Showing((names[number_of(item)], *spelled), "mark"))
+
+    def marks(self, answers: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[list[int]]]:
+        """The model's marks by line; by block the blocks to which it said that it jumps back."""
+        spoken = iter(answers)
+        marks: list[list[str]] = []
+        jumps: list[list[int]] = []
+        numbers = [block[1] for block in self.text["blocks"]]
+        for (_, _, after), (first, end) in zip(self.text["blocks"], _spans(self.text), strict=True):
+            back = [to for to in after if next(spoken)[0] == "@"]
+            jumps.append([numbers.index(to) for to in back if to in numbers])
+            lines = self.text["lines"][first:end]
+            marks += [[next(spoken)[0] for _ in line] for line in lines]
+        return marks, jumps
+
+
+class Loop:
+    """The turns about the lines of a loop, with the marks that the model gave."""
+
+    opening = ("<begin>",)
+
+    def __init__(
+        self,
+        text: Text,
+        names: Mapping[int, str],
+        marks: Sequence[Sequence[str]],
+        span: tuple[int, int],
+    ) -> None:
+        self.turns = [
+            Showing((mark, names[number_of(item)]), "around")
+            for line in range(*span)
+            for item, mark in zip(text["lines"][line], marks[line], strict=True)
+        ]
+
+    def around(self, answers: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+        """The names that the model marked as living around, with its marks."""
+        pairs = zip(self.turns, answers, strict=True)
+        return [(answer[0], turn.shown[1]) for turn, answer in pairs if answer[0] != "."]
+
+
+class Backward:
+    """The turns from the last line to the first."""
+
+    opening = ("<begin>",)
+
+    def __init__(
+        self,
+        text: Text,
+        names: Mapping[int, str],
+        marks: Sequence[Sequence[str]],
+        around: Mapping[int, Sequence[tuple[str, str]]],
+    ) -> None:
+        """`around`: by the last line of a loop the names that live around it, with marks."""
+        budget = tuple(
+            word
+            for file, count in text["budget"].items()
+            if count
+            for word in (f"H.{file}1", f"{file}{min(count, COUNTS[file]) - 1}")
+        )
+        self.turns = [Showing((*budget, *dict.fromkeys(text["fixed"]), "."), "opening")]
+        for line in range(len(text["lines"]) - 1, -1, -1):
+            for mark, word in around.get(line, ()):
+                self.turns.append(Showing((mark, word), "place"))
+            spoken = [names[number_of(item)] for item in text["lines"][line]]
+            self.turns += [
+                Showing((mark.lstrip("*~"), word), "place")
+                for mark, word in zip(marks[line], spoken, strict=True)
+            ]
+            self.turns += [
+                Showing((mark, word), "free")
+                for mark, word in zip(marks[line], spoken, strict=True)
+                if mark.startswith("*")
+            ]
+
+
+def loops_of(text: Text, jumps: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """The lines between a block and a jump back to it, as first and end; outer loops first."""
+    spans = _spans(text)
+    pairs = {(spans[to][0], spans[block][1]) for block, tos in enumerate(jumps) for to in tos}
+    return sorted(pair for pair in pairs if pair[0] < pair[1])
+
+
+Conversation = Forward | Loop | Backward
+Places = dict[str, str]
+
+
+def discuss(
+    text: Text,
+    names: Mapping[int, str],
+    speak: Callable[[Conversation], Sequence[Sequence[str]]],
+) -> Places:
+    """All conversations about a text; the first register that the model says of each name's word.
+
+    `speak` gives the answers to the turns of a conversation: as many as there are, or in the last
+    one fewer.
+    """
+    forward = Forward(text, names)
+    marks, jumps = forward.marks(speak(forward))
+    around: dict[int, list[tuple[str, str]]] = {}
+    for span in loops_of(text, jumps):
+        loop = Loop(text, names, marks, span)
+        around.setdefault(span[1] - 1, []).extend(loop.around(speak(loop)))
+    backward = Backward(text, names, marks, around)
+    places: Places = {}
+    for turn, answer in zip(backward.turns, speak(backward), strict=False):
+        if turn.ask == "place":
+            places.setdefault(turn.shown[-1], register_of(answer))
+    return places
+
+
+def register_of(answer: Sequence[str]) -> str:
+    """The register that an answer gives a name: it stands alone, or before what lies under it."""
+    under = next((i for i, word in enumerate(answer) if word[:2] == "O."), 1)
+    return answer[under - 1]

@@ -1,7 +1,7 @@
 """Rows of words to learn from: conversations about made-up functions and about real ones.
 
-A row is filled with conversations, one after the other, until it is full. Their names are apart,
-so that nothing of an earlier conversation answers a later one.
+A row is filled with conversations, one after the other. Their names are apart, so that nothing of
+an earlier conversation answers a later one.
 """
 
 from __future__ import annotations
@@ -18,42 +18,67 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.reading_model.conversation import COUNTS, FILES, FreshNames, Said, converse
+from benchmarks.reading_model.conversation import (
+    COUNTS,
+    INDEX,
+    NAME_COUNT,
+    PAD,
+    WORDS,
+    Backward,
+    Conversation,
+    Forward,
+    FreshNames,
+    Loop,
+    Text,
+    loops_of,
+)
+from benchmarks.reading_model.teaching import taught
 
-FORMS = ("links", "lowest")
-Described = Mapping[str, Any]
-"""A function as `conversation` reads it: kinds, lines, loops, offered."""
-
-MADE_UP_KINDS: Sequence[tuple[list[Any], float]] = (
-    (["v", 1, "1 v"], 50.0),
-    (["v", 2, "2 v"], 9.0),
-    (["v", 4, "4 v"], 9.0),
-    (["v", 8, "8 v"], 0.7),
-    (["v", 16, "16 v"], 1.0),
-    (["v", 32, "32 v"], 0.1),
-    (["v", 3, "3 v"], 0.3),
-    (["v", 1, "1 a v"], 1.0),
-    (["v", 2, "2 a v"], 1.0),
-    (["v", 4, "4 a v"], 2.0),
-    (["v", 16, "16 a v"], 0.5),
-    (["a", 1, "1 a"], 1.5),
-    (["a", 2, "2 a"], 1.5),
-    (["a", 4, "4 a"], 4.0),
-    (["a", 16, "16 a"], 1.0),
-    (["a", 32, "32 a"], 0.1),
-    (["s", 1, "1 s"], 10.0),
-    (["s", 1, "1 s vcc"], 8.0),
-    (["s", 2, "2 s"], 4.0),
-    (["s", 2, "2 s vcc"], 8.0),
-    (["s", 4, "4 s"], 2.0),
-    (["s", 8, "8 s"], 0.2),
-    (["s", 16, "16 s"], 0.05),
+MADE_UP_KINDS: Sequence[tuple[str, float]] = (
+    ("1 v", 50.0),
+    ("2 v", 9.0),
+    ("4 v", 9.0),
+    ("8 v", 0.7),
+    ("16 v", 1.0),
+    ("32 v", 0.1),
+    ("3 v", 0.3),
+    ("1 a v", 1.0),
+    ("2 a v", 1.0),
+    ("4 a v", 2.0),
+    ("16 a v", 0.5),
+    ("1 a", 1.5),
+    ("2 a", 1.5),
+    ("4 a", 4.0),
+    ("16 a", 1.0),
+    ("32 a", 0.1),
+    ("1 s", 10.0),
+    ("1 s vcc", 8.0),
+    ("2 s", 4.0),
+    ("2 s vcc", 8.0),
+    ("4 s", 2.0),
+    ("8 s", 0.2),
+    ("16 s", 0.05),
+    ("1 u", 0.5),
 )
 """Classes of made-up functions, with their shares."""
-
-
+KINDS: Sequence[tuple[str, float]] = (
+    ("forward", 0.22),
+    ("loop", 0.22),
+    ("backward", 0.36),
+    ("opening", 0.2),
+)
+"""Kinds of conversations, with their shares; `opening` is a backward one without lines."""
 LINE = 12
 """At least so many words go with a line of a made-up function."""
+MEASURED = 8192
+"""The most words of a row on which wrong words are counted."""
+IS_NAME = np.array([word[0] == "n" for word in WORDS])
+
+
+def rate(counts: Mapping[str, Sequence[float]]) -> float:
+    """The share of wrong words among the model's own."""
+    own = [pair for name, pair in counts.items() if name != "shown"]
+    return sum(pair[0] for pair in own) / max(1, sum(pair[1] for pair in own))
 
 
 def load(path: Path) -> list[dict[str, Any]]:
@@ -62,31 +87,53 @@ def load(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in stream]
 
 
-def offered_at_random(
-    offered: Mapping[str, Sequence[int]], rng: random.Random
-) -> dict[str, list[int]]:
-    """The offered registers, often those of a smaller budget, with some left out."""
-    if rng.random() < 0.4:
-        return {file: list(units) for file, units in offered.items()}
-    found = {}
-    for file in FILES:
-        most = int(COUNTS[file] * rng.choice((1.0, 1.0, 0.75, 0.5, 0.4)))
-        left_out = {rng.randrange(1 + most) for _ in range(rng.randrange(12 if file == "s" else 4))}
-        first = set(range(rng.choice((0, 0, 0, 1, 4, 16))))
-        found[file] = (
-            [u for u in range(min(most, 102)) if u not in left_out | first]
-            if file == "s"
-            else [u for u in range(most) if u not in left_out | first]
-        )
-    return found
+def with_budget(text: Text, rng: random.Random) -> Text:
+    """The text with another budget, often a smaller one, and other registers named in it."""
+    budget, fixed = {}, list(text["fixed"]) if rng.random() < 0.5 else []
+    for file, count in text["budget"].items():
+        most = min(count, 102 if file == "s" else COUNTS[file])
+        most = int(most * rng.choice((1.0, 1.0, 0.75, 0.5, 0.4)))
+        if file in "as" and rng.random() < 0.08:
+            most = rng.choice((7, 16, 63))
+        budget[file] = most - (rng.randrange(16) if most > 20 and rng.random() < 0.5 else 0)
+        if rng.random() < 0.5:
+            first = rng.randrange(12)
+            run = range(first, first + rng.randrange(20 if file == "s" else 4))
+            fixed += [f"{file}{unit}" for unit in run]
+        for _ in range(rng.choice((0, 1, 2, 3))):
+            start, size = rng.randrange(1 + most), rng.choice((1, 2, 4))
+            fixed += [f"{file}{unit}" for unit in range(start, start + size)]
+    rng.shuffle(fixed)
+    return {**text, "budget": budget, "fixed": [unit for unit in fixed if unit in INDEX]}
+
+
+def until(text: Text, stop: int) -> Text:
+    """The text before a line."""
+    blocks = [block for block in text["blocks"] if block[0] < stop]
+    return {**text, "lines": text["lines"][:stop], "blocks": blocks}
+
+
+def reordered(text: Text, rng: random.Random) -> Text:
+    """The text with neighbouring lines of a block exchanged where they share no name."""
+    lines = list(text["lines"])
+    names = [{item if isinstance(item, int) else item[0] for item in line} for line in lines]
+    heads = {block[0] for block in text["blocks"]}
+    for _ in range(rng.randrange(1, 9)):
+        for index in range(rng.randrange(2), len(lines) - 1):
+            after = index + 1
+            if after not in heads and rng.random() < 0.5 and names[index].isdisjoint(names[after]):
+                lines[index], lines[after] = lines[after], lines[index]
+                names[index], names[after] = names[after], names[index]
+    return {**text, "lines": lines}
 
 
 def made_up(rng: random.Random, most: int = 500) -> dict[str, Any]:
     """A function of no meaning: lines of names with short, long and looping lives."""
     count = rng.randrange(30, most)
     shares = [share * rng.choice((0.1, 1.0, 1.0, 2.0)) for _, share in MADE_UP_KINDS]
-    kinds: list[list[Any]] = []
-    lines: list[list[int]] = []
+    kinds = [kind for kind, _ in MADE_UP_KINDS]
+    default = kinds[0] if rng.random() < 0.9 else rng.choice(kinds)
+    lines: list[list[Any]] = []
     recent: list[int] = []
     long_lived: list[int] = []
     room = rng.randrange(4, 60)
@@ -94,17 +141,17 @@ def made_up(rng: random.Random, most: int = 500) -> dict[str, Any]:
     fresh = rng.uniform(0.5, 0.9)
     bursts = rng.random() < 0.5
     burst: list[int] = []
+    name_count = 0
     for _ in range(count):
-        names: dict[int, None] = {}
+        names: dict[int, Any] = {}
         for _ in range(rng.choices((0, 1, 2, 3), (0.25, 0.68, 0.06, 0.01))[0]):
             if recent and rng.random() > fresh:
-                names[
-                    rng.choice(long_lived) if long_lived and rng.random() < 0.5 else recent[-1]
-                ] = None
+                old = rng.choice(long_lived) if long_lived and rng.random() < 0.5 else recent[-1]
+                names.setdefault(old, old)
                 continue
-            name = len(kinds)
-            kinds.append(rng.choices(MADE_UP_KINDS, shares)[0][0])
-            names[name] = None
+            name, kind = name_count, rng.choices(kinds, shares)[0]
+            name_count += 1
+            names[name] = name if kind == default else [name, kind]
             recent.append(name)
             if rng.random() < 0.12:
                 long_lived.append(name)
@@ -112,120 +159,182 @@ def made_up(rng: random.Random, most: int = 500) -> dict[str, Any]:
                     long_lived.pop(rng.randrange(len(long_lived)))
         uses = rng.choices((0, 1, 2, 3, 4, 8), (0.08, 0.37, 0.35, 0.15, 0.04, 0.01))[0]
         for _ in range(uses):
+            old = -1
             if bursts and burst and rng.random() < 0.5:
-                names[burst.pop(0)] = None
+                old = burst.pop(0)
             elif long_lived and rng.random() < 0.25:
-                names[rng.choice(long_lived)] = None
+                old = rng.choice(long_lived)
             elif recent:
-                names[recent[-min(len(recent), 1 + int(rng.expovariate(1 / near)))]] = None
+                old = recent[-min(len(recent), 1 + int(rng.expovariate(1 / near)))]
+            if old >= 0:
+                names.setdefault(old, old)
         if bursts and not burst and rng.random() < 0.05:
             burst = recent[-rng.randrange(2, 24) :]
-        lines.append(list(names))
-    loops = _made_up_loops(count, rng)
-    offered = {"v": range(1, 256), "a": range(256), "s": [*range(4), *range(20, 96)]}
+        lines.append(list(names.values()))
     return {
-        "kinds": kinds,
+        "budget": {"v": 256, "a": 256, "s": 102, "u": 7},
+        "fixed": ["v0", *(f"s{unit}" for unit in range(4, 20)), "s32", "s96", "s97"],
+        "default": default,
         "lines": lines,
-        "loops": sorted(set(loops)),
-        "offered": {file: list(units) for file, units in offered.items()},
+        "blocks": _made_up_blocks(count, rng),
     }
 
 
-def _made_up_loops(count: int, rng: random.Random) -> list[tuple[int, int]]:
-    """First and last lines of loops among `count` lines; some lie in others."""
-    loops: list[tuple[int, int]] = []
-    for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
-        start = rng.randrange(count)
-        loops.append((start, min(count - 1, start + rng.randrange(1, 2 + count // 3))))
-    for start, end in list(loops):
-        if rng.random() < 0.2 and end - start > 6:
-            loops.append((start + (end - start) // 3, end - (end - start) // 4))
-    return loops
+def fragmented(rng: random.Random) -> dict[str, Any]:
+    """A made-up function whose free registers, read backwards, lie apart when wide ones are due."""
+    file, widths = rng.choice((("v", (4, 8, 16)), ("v", (2, 4)), ("a", (4, 16)), ("s", (2, 4, 8))))
+    count = rng.randrange(16, 100 if file == "s" or rng.random() < 0.6 else 256)
+    most = count - rng.randrange(count // 2)
+    backwards: list[Any] = []
+    kinds: list[int] = []
+    for _ in range(rng.randrange(1, 5)):
+        live: list[int] = []
+        for chosen, room in (
+            (widths[:1] if rng.random() < 0.3 else (1, 1, 1, 2), 1.0),
+            (widths, 0.9),
+        ):
+            while (width := rng.choice(chosen)) + sum(kinds[name] for name in live) <= room * most:
+                live.append(len(kinds))
+                kinds.append(width)
+                old = rng.choice(live) if rng.random() < 0.2 else live[-1]
+                backwards.append(list(dict.fromkeys((live[-1], old))))
+            if chosen == widths and rng.random() < 0.7:
+                continue
+            for name in rng.sample(live, int(len(live) * rng.uniform(0.4, 0.95))):
+                backwards.append([name])
+                live.remove(name)
+        backwards += [[name] for name in live]
+    lines: list[list[Any]] = backwards[::-1]
+    seen: set[int] = set()
+    for line in lines:
+        for index, name in enumerate(line):
+            if name not in seen:
+                seen.add(name)
+                line[index] = [name, f"{kinds[name]} {file}"]
+    budget = {"v": 8, "a": 4, "s": 6, "u": 1, file: count}
+    blocks = [[0, 0, []]]
+    return {"budget": budget, "fixed": [], "default": "1 v", "lines": lines, "blocks": blocks}
 
 
-def one_conversation(
-    function: Described,
-    form: str,
-    names: FreshNames,
-    rng: random.Random,
-    limit: int,
-    *,
-    from_end: float,
-    plain: bool,
-) -> Said:
-    """A conversation about a function, or about its lines before some line."""
-    count = len(function["lines"])
-    stop = None if rng.random() < from_end else rng.randrange(min(20, count), count + 1)
-    if plain or rng.random() < 0.4:
-        return converse(function, form, names, stop=stop, limit=limit)[0]
-    offered = offered_at_random(function["offered"], rng)
-    order = rng if rng.random() < 0.5 else None
-    return converse(function, form, names, stop=stop, rng=order, offered=offered, limit=limit)[0]
+def _made_up_blocks(count: int, rng: random.Random) -> list[list[Any]]:
+    """Blocks of `count` lines with their successors; some jump back, also over other loops."""
+    starts = sorted({0, *(rng.randrange(count) for _ in range(rng.choice((0, 2, 4, 8, 16))))})
+    blocks: list[list[Any]] = []
+    for number, start in enumerate(starts):
+        after = [min(number + 1, len(starts)), min(number + rng.randrange(2, 5), len(starts))]
+        if rng.random() < 0.3:
+            after[1] = rng.randrange(max(0, number - 5), number + 1)
+        rng.shuffle(after)
+        blocks.append([start, number, list(dict.fromkeys(after))])
+    return blocks
+
+
+def one_conversation(text: Text, kind: str, rng: random.Random, names: FreshNames) -> Conversation:
+    """A conversation about a text, after those with a perfect reader that lead to it."""
+    if kind == "opening":
+        return Backward({**text, "lines": []}, {}, [], {})
+    words = names.of(text)
+    forward = Forward(text, words)
+    if kind == "forward":
+        return forward
+    marks, jumps = forward.marks(answers(forward))
+    spans = loops_of(text, jumps)
+    if kind == "loop":
+        start = rng.randrange(len(text["lines"]))
+        made_up_span = (start, rng.randrange(start, len(text["lines"])) + 1)
+        chosen = rng.choice(spans) if spans and rng.random() < 0.7 else made_up_span
+        return Loop(text, words, marks, chosen)
+    around: dict[int, list[tuple[str, str]]] = {}
+    for span in spans:
+        loop = Loop(text, words, marks, span)
+        around.setdefault(span[1] - 1, []).extend(loop.around(answers(loop)))
+    return Backward(text, words, marks, around)
+
+
+def answers(conversation: Conversation) -> list[list[str]]:
+    """A perfect reader's answers."""
+    return [[WORDS[word] for word in answer] for answer in taught(conversation)[1]]
 
 
 def row(
-    choose: Callable[[random.Random], Described],
-    form: str,
+    choose: Callable[[random.Random], Text],
     length: int,
     rng: random.Random,
     *,
-    from_end: float = 0.5,
+    kinds: Sequence[tuple[str, float]] = KINDS,
     plain: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A row of words with their meanings. `plain`: budgets and lists as the header has them."""
-    words: list[int] = []
-    meanings: list[int] = []
+    """A row of words with their meanings. `plain`: texts, budgets and lists as they are."""
+    words = np.full(length, PAD, np.int16)
+    meanings = np.zeros(length, np.uint8)
     names = FreshNames(rng)
-    while len(words) < length:
-        said = one_conversation(
-            choose(rng), form, names, rng, length - len(words), from_end=from_end, plain=plain
-        )
-        words += said.words
-        meanings += said.meanings
-    return np.array(words[:length], np.int16), np.array(meanings[:length], np.uint8)
+    at = used = 0
+    while at < length:
+        text = choose(rng)
+        if not plain:
+            if rng.random() < 0.5:
+                text = until(text, rng.randrange(1, len(text["lines"]) + 1))
+            if rng.random() < 0.5:
+                text = reordered(text, rng)
+            if rng.random() < 0.6 and len(text["fixed"]) > 0:
+                text = with_budget(text, rng)
+        kind = rng.choices([k for k, _ in kinds], [share for _, share in kinds])[0]
+        if not at and len(kinds) > 1 and rng.random() < 0.5:
+            kind = "backward"  # the far places are those of long backward readings
+        conversation = one_conversation(text, kind, rng, FreshNames(rng))
+        shuffled = rng if not plain and rng.random() < 0.2 else None
+        said = taught(conversation, shuffled, length - at)[0]
+        spoken = np.array(said.words[: length - at], np.int16)
+        own = sorted(set(spoken[IS_NAME[spoken]].tolist()))
+        used += len(own)
+        if used > NAME_COUNT and at:
+            break
+        fresh = names.some(len(own))
+        spoken = _renamed(spoken, own, fresh)
+        words[at : at + len(spoken)] = spoken
+        meanings[at : at + len(spoken)] = said.meanings[: len(spoken)]
+        at += len(spoken)
+    return words, meanings
+
+
+def _renamed(words: np.ndarray, old: Sequence[int], new: Sequence[str]) -> np.ndarray:
+    table = np.arange(len(WORDS), dtype=np.int16)
+    table[list(old)] = [INDEX[word] for word in new]
+    renamed: np.ndarray = table[words]
+    return renamed
 
 
 def held_out(
-    functions: Sequence[Described], form: str, length: int, rows: int, seed: int = 1
+    functions: Sequence[Text], length: int, rows: int, seed: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same rows whenever asked: windows of these functions, half of them from the end on."""
+    """The same rows whenever asked, in equal parts of each kind of conversation."""
     rng = random.Random(seed)
     found = []
     for index in range(rows):
         function = functions[index * 7 % len(functions)]
-        found.append(
-            row(
-                lambda _, f=function: f,  # type: ignore[misc]
-                form,
-                length,
-                rng,
-                from_end=(index + 1) % 2,
-                plain=True,
-            )
-        )
+        kinds = [(KINDS[index % 3][0], 1.0)]
+        found.append(row(lambda _, f=function: f, length, rng, kinds=kinds, plain=True))  # type: ignore[misc]
     return np.stack([w for w, _ in found]), np.stack([m for _, m in found])
 
 
-def held_out_made_up(
-    form: str, length: int, rows: int, seed: int = 2
-) -> tuple[np.ndarray, np.ndarray]:
+def held_out_made_up(length: int, rows: int, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """The same rows of made-up functions whenever asked."""
     rng = random.Random(seed)
-    found = [row(made_up, form, length, rng) for _ in range(rows)]
+    found = [row(made_up, length, rng) for _ in range(rows)]
     return np.stack([w for w, _ in found]), np.stack([m for _, m in found])
 
 
 class Feeder:
-    """Processes that make rows; what they make can be changed on the way."""
+    """Processes that make rows; their length can be changed on the way."""
 
-    def __init__(self, functions: Sequence[Described], workers: int, rows: int, seed: int) -> None:
+    def __init__(self, functions: Sequence[Text], workers: int, rows: int, seed: int) -> None:
         context = mp.get_context("fork")
-        self._setting = context.Array("l", [0, 128])
+        self._length = context.Value("l", 128)
         self._queue: Any = context.Queue(maxsize=6 * workers)
         self._processes = [
             context.Process(
                 target=_feed,
-                args=(functions, self._setting, self._queue, rows, seed + index),
+                args=(functions, self._length, self._queue, rows, seed + index),
                 daemon=True,
             )
             for index in range(workers)
@@ -234,10 +343,9 @@ class Feeder:
             process.start()
         self.waited = 0
 
-    def turn_to(self, form: str, length: int) -> None:
-        """From now on rows of this format and length."""
-        self._wanted = (FORMS.index(form), length)
-        self._setting[:] = self._wanted
+    def turn_to(self, length: int) -> None:
+        """From now on rows of this length."""
+        self._length.value = self._wanted = length
 
     def batch(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
         """The next rows."""
@@ -246,11 +354,11 @@ class Feeder:
         count = 0
         while count < rows:
             try:
-                setting, new_words, new_meanings = self._queue.get_nowait()
+                length, new_words, new_meanings = self._queue.get_nowait()
             except queue.Empty:
                 self.waited += 1
-                setting, new_words, new_meanings = self._queue.get()
-            if setting == self._wanted:
+                length, new_words, new_meanings = self._queue.get(timeout=90)
+            if length == self._wanted:
                 words.append(new_words)
                 meanings.append(new_meanings)
                 count += len(new_words)
@@ -262,16 +370,19 @@ class Feeder:
             process.terminate()
 
 
-def _feed(functions: Sequence[Described], setting: Any, out: Any, rows: int, seed: int) -> None:
+def _feed(functions: Sequence[Text], length: Any, out: Any, rows: int, seed: int) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     rng = random.Random(seed)
 
-    def choose(rng: random.Random) -> Described:
-        if not functions or rng.random() < 0.5:
-            return made_up(rng, max(500, wanted[1] // LINE))
-        return max(rng.choices(functions, k=3), key=lambda f: int(f["spoken"]))
+    def choose(rng: random.Random) -> Text:
+        share = rng.random()
+        if share < 0.25:
+            return fragmented(rng)
+        if share < 0.55 or not functions:
+            return made_up(rng, max(500, wanted // LINE))
+        return max(rng.choices(functions, k=2), key=lambda f: len(f["lines"]))
 
     while True:
-        wanted = (int(setting[0]), int(setting[1]))
-        made = [row(choose, FORMS[wanted[0]], wanted[1], rng) for _ in range(rows)]
+        wanted = int(length.value)
+        made = [row(choose, wanted, rng) for _ in range(rows)]
         out.put((wanted, np.stack([w for w, _ in made]), np.stack([m for _, m in made])))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,21 +22,16 @@ import numpy as np
 import verilocc_bench as vb
 from benchmarks.reading_model import conversation as c
 from benchmarks.reading_model import data
-from benchmarks.reading_model.extract import evaluated, tested
+from benchmarks.reading_model.extract import evaluated, tested, unseen
 from benchmarks.reading_model.listening import fits
+from benchmarks.reading_model.teaching import list_of
 
 Counts = Mapping[str, Sequence[float]]
 
 
-def rate(counts: Counts) -> float:
-    """The share of wrong words among the model's own."""
-    own = [pair for name, pair in counts.items() if name != "shown"]
-    return sum(p[0] for p in own) / max(1, sum(p[1] for p in own))
-
-
 def cells(counts: Counts) -> list[str]:
     """Percent wrong in all and by meaning."""
-    found = [f"{100 * rate(counts):.3f}"]
+    found = [f"{100 * data.rate(counts):.3f}"]
     for name in c.MEANINGS[1:]:
         wrong, count = counts.get(name, (0, 0))
         found.append(f"{100 * wrong / count:.2f}" if count else "-")
@@ -80,46 +74,44 @@ def copier(words: np.ndarray, meanings: np.ndarray, context: int) -> Counts:
 
 def uniform(words: np.ndarray, meanings: np.ndarray) -> Counts:
     """Chooses evenly among the words of the kind that is due (expected figures)."""
-    registers = {f: c.COUNTS[f] for f in c.FILES}
+    kinds = sum(word[0].isdigit() for word in c.WORDS)
+    due = {c.MARK: 2 * kinds, c.BACK: 2, c.AROUND: 1 + kinds, c.OPENING: 256, c.FORM: 4}
     wrong = np.zeros(len(c.MEANINGS))
     count = np.zeros(len(c.MEANINGS), int)
     for row, said in zip(words, meanings, strict=True):
         for word, meaning in zip(row.tolist(), said.tolist(), strict=True):
             count[meaning] += 1
             text = c.WORDS[word]
-            if meaning == c.LOCAL:
-                choices = 2
-            elif text[0] in registers and text[1:].isdigit():
-                choices = registers[text[0]] + 1
-            elif text == "-":
-                choices = registers["v"] + 1
-            elif text[:2] in ("T.", "O.", "Q.", "H."):
-                choices = 4 if meaning == c.FORM else 6
-            else:
-                choices = c.NAME_COUNT
-            wrong[meaning] += 1 - 1 / choices
+            file = text[0] if c.is_register(text) else "v"
+            role = text[0] in c.ROLES and text[1] == "."
+            choices = due.get(meaning, 6 if role else c.COUNTS[file] + 1)
+            wrong[meaning] += 1 - 1 / (c.NAME_COUNT if text[0] == "n" else choices)
     return {name: [float(wrong[i]), int(count[i])] for i, name in enumerate(c.MEANINGS)}
 
 
-def first_unused(function: Mapping[str, Any]) -> dict[int, tuple[str, int]] | None:
+def copied(text: c.Text) -> dict[int, str] | None:
     """The copier as an allocator: a known name as before, a new one on what was never used."""
-    left = {file: set(units) for file, units in function["offered"].items()}
-    places: dict[int, tuple[str, int]] = {}
-    for shown in c.script(function):
-        if shown.name in places or shown.place == 3:
-            continue
-        file, width, _ = function["kinds"][shown.name]
-        step = c.size_for(file, width)
-        fitting = (
-            s
-            for s in sorted(left[file])
-            if s % step == 0 and set(range(s, s + width)) <= left[file]
-        )
-        start = next(fitting, None)
+    left = {
+        file: {u for u in range(count) if f"{file}{u}" not in text["fixed"]}
+        for file, count in text["budget"].items()
+    }
+    kinds: dict[int, str] = {}
+    for line in text["lines"]:
+        for item in line:
+            name, kind = (item, text["default"]) if isinstance(item, int) else item
+            kinds.setdefault(name, kind)
+    places: dict[int, str] = {}
+    for name in dict.fromkeys(
+        n for line in reversed(text["lines"]) for n in map(c.number_of, line)
+    ):
+        file, step = list_of(kinds[name])
+        fitting = (s for s in sorted(left[file]) if s % step == 0)
+        width = int(kinds[name].split()[0])
+        start = next((s for s in fitting if set(range(s, s + width)) <= left[file]), None)
         if start is None:
             return None
         left[file] -= set(range(start, start + width))
-        places[shown.name] = (file, start)
+        places[name] = f"{file}{start}"
     return places
 
 
@@ -132,7 +124,7 @@ def rows_of(line: Mapping[str, Any]) -> Iterator[list[str]]:
     """The rows of one line of the results: a measure on the way, or those of the end."""
     name = line["name"]
     if "wrong" in line:
-        yield _measured(name, f"{line['minutes']:.2f}", line, line["wrong"])
+        yield _measured(name, f"{line.get('minutes', 0):.2f}", line, line["wrong"])
     for label in ("mini", "made_up"):
         if "end" in line:
             yield _measured(f"{name} **{label}**", "end", line["end"], line["end"][label])
@@ -145,27 +137,17 @@ def print_wrong_words(results: Path, functions: Sequence[Mapping[str, Any]]) -> 
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     measured = [line for line in lines if "name" in line]
     rows = [row for line in measured for row in rows_of(line)]
-    parts = [line["name"].rstrip("+").split(".") for line in measured]
-    for form, length in sorted({(part[2], int(part[3])) for part in parts}):
-        held = data.held_out(functions, form, length, 8, seed=11)
+    lengths = {min(data.MEASURED, int(line["name"].rstrip("+").split(".")[2])) for line in measured}
+    for length in sorted(lengths):
+        held = data.held_out(functions, length, 9, seed=11)
         blank = ["", "", ""]
-        for context in (1, 2, 4):
-            counts = copier(*held, context)
-            rows.append([f"copier of {context}, {form} {length}", *blank, *cells(counts)])
-        rows.append([f"uniform, {form} {length}", *blank, *cells(uniform(*held))])
+        rows += [
+            [f"copier of {context}, {length}", *blank, *cells(copier(*held, context))]
+            for context in (1, 2, 4)
+        ]
+        rows.append([f"uniform, {length}", *blank, *cells(uniform(*held))])
     print("## Wrong words (percent), the teacher's words before\n")
     table(["part", "minutes", "M words", "M own", "wrong %", *c.MEANINGS[1:]], rows)
-
-
-def agreement(function: Mapping[str, Any], sample: Mapping[str, Any]) -> float:
-    """The share of the teacher's words before the first other word."""
-    if "words" not in sample:
-        return 1.0
-    names = c.FreshNames(random.Random(sample["seed"]))
-    taught, spoken = c.converse(function, sample["form"], names)[0].words, sample["words"]
-    pairs = enumerate(zip(taught, spoken, strict=False))
-    until = next((i for i, (x, y) in pairs if x != y), min(len(taught), len(spoken)))
-    return until / len(taught)
 
 
 def _vector_registers(verdict: vb.Verdict) -> int:
@@ -173,37 +155,16 @@ def _vector_registers(verdict: vb.Verdict) -> int:
     return verdict.registers_used["vector"]
 
 
-def judged(
-    problem: vb.Problem, function: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]
-) -> tuple[int, list[str]]:
-    """How many samples are valid; the cells of a row."""
-    ratios: list[float] = []
-    reasons: Counter[str] = Counter()
+def judged(problem: vb.Problem, sample: Mapping[str, Any]) -> tuple[bool, str, str]:
+    """Whether an answer is valid, its vector registers against the compiler's, or what is wrong."""
+    if not sample["whole"]:
+        return False, "-", sample["why"][:40]
+    verdict = vb.verify(problem, sample["assignment"])
+    if not verdict.valid:
+        return False, "-", "; ".join(finding.kind for finding in verdict.findings[:3])
     assert problem.label is not None
     compiled = _vector_registers(vb.verify(problem, problem.label))
-    for sample in samples:
-        if not sample["whole"]:
-            reasons[sample["why"][:40]] += 1
-            continue
-        verdict = vb.verify(problem, sample["assignment"])
-        if verdict.valid:
-            ratios.append(_vector_registers(verdict) / compiled)
-        else:
-            reasons[verdict.findings[0].kind] += 1
-    names = c.FreshNames(random.Random(samples[-1]["seed"]))
-    words = c.converse(function, samples[-1]["form"], names)[0].words
-    row = [
-        problem.arch,
-        problem.family or "-",
-        problem.id[:8],
-        str(len(function["lines"])),
-        str(len(words)),
-        f"{len(ratios)} of {len(samples)}",
-        f"{np.mean(ratios):.2f}" if ratios else "-",
-        " ".join(f"{agreement(function, sample):.2f}" for sample in samples),
-        "; ".join(f"{kind} {count}" for kind, count in reasons.items()),
-    ]
-    return len(ratios), row
+    return True, f"{_vector_registers(verdict) / compiled:.2f}", ""
 
 
 def print_conversations(
@@ -213,39 +174,39 @@ def print_conversations(
 ) -> None:
     """The table of whole functions, spoken freely, and the copier as an allocator."""
     by_id = {function["id"]: function for function in functions}
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
-    with gzip.open(generations, "rt") as stream:
-        for line in stream:
-            sample = json.loads(line)
-            groups[sample["part"], sample.get("split", "mini"), sample["id"]].append(sample)
-    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    tally: dict[str, Counter[str]] = defaultdict(Counter)
     rows = []
-    for (part, split, title), samples in groups.items():
-        valid, row = judged(problems[title], by_id[title], samples)
-        found[f"{part} {split}"].append((valid, len(samples)))
-        rows.append([part, split, *row])
+    with gzip.open(generations, "rt") as stream:
+        for sample in map(json.loads, stream):
+            title, split = sample["id"], sample["split"]
+            problem, function = problems[title], by_id[title]
+            valid, ratio, why = judged(problem, sample)
+            counts = tally[f"{sample['part']} {split}"]
+            counts["asked"] += 1
+            counts["valid"] += valid
+            others = " ".join(map(str, sample["refused"].values()))
+            about = [problem.arch, problem.family or "-", title[:8], len(function["lines"])]
+            rows.append([split, *about, sample["count"], valid, ratio, others, why])
     print("## Whole functions, spoken freely\n")
-    heads = "part,split,target,family,id,lines,words,valid,registers / compiler"
-    table([*heads.split(","), "agrees with the teacher until", "else"], rows)
-    for part, pairs in found.items():
-        valid, count = (sum(column) for column in zip(*pairs, strict=True))
-        some = sum(pair[0] > 0 for pair in pairs)
-        print(f"{part}: {valid} of {count} samples valid; {some} of {len(pairs)} functions", end="")
-        print(" at least once")
-    right = [f for f in functions if (places := first_unused(f)) is not None and fits(f, places)]
-    lines = ", ".join(f"{f['id'][:6]} ({len(f['lines'])} lines)" for f in right)
-    print(f"the copier as an allocator: {len(right)} of {len(functions)} functions: {lines}")
+    heads = "split,target,family,id,lines,words,valid,registers / compiler,other words,else"
+    table(heads.split(","), rows)
+    all_of = Counter(function["split"] for function in functions)
+    for part, counts in tally.items():
+        print(f"{part}: {counts['valid']} of {counts['asked']} valid, of {all_of[part.split()[1]]}")
+    known = [f for f in functions if f["names"] <= c.NAME_COUNT]
+    right = [f for f in known if (places := copied(f)) is not None and fits(f, places)]
+    print(f"the copier as an allocator: {dict(Counter(f['split'] for f in right))}")
 
 
 def main(results: Path, generations: Path, *datasets: Path) -> None:
     """Prints all tables."""
-    small = list(evaluated())
+    small = [*evaluated(), *unseen()]
     problems = {problem.id: problem for problem in vb.load_problems("mini")}
     tests = [function for dataset in datasets for function in tested(dataset)]
     for dataset in datasets:
-        for split in {function["split"] for function in tests} - {"sm_80"}:
+        for split in {function["split"] for function in tests}:
             problems |= {p.id: p for p in vb.load_problems(dataset, split=split)}
-    print_wrong_words(results, small)
+    print_wrong_words(results, [f for f in small if f["split"] == "mini"])
     print_conversations(generations, [*small, *tests], problems)
 
 

@@ -1,4 +1,4 @@
-"""One step of learning, and how fast it is with which kernels."""
+"""One step of learning, and the journal of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812  its usual name
 from torch import Tensor
 
-from benchmarks.reading_model.conversation import WORDS
-from benchmarks.reading_model.network import (
-    HERE,
-    SHAPES,
-    SMOL,
-    Reader,
-    compiled_block,
-    use_attention,
-)
+from benchmarks.reading_model.network import Reader
 
-LEARNING_RATES: Mapping[str, float] = {"smol": 6e-4, "scratch": 6e-4, "small": 1.5e-3, "tiny": 3e-3}
+LEARNING_RATES: Mapping[str, float] = {"smol": 6e-4, "small": 1.5e-3, "tiny": 3e-3}
 
 
 @dataclass(slots=True)
@@ -103,65 +94,3 @@ class Learner:
 def share_of_rate(step: int, done: float, warm: int = 40) -> float:
     """Rises over the first steps, stays, and falls over the last third of the time."""
     return min(1.0, (step + 1) / warm) * min(1.0, max(0.03, (1 - done) / 0.35))
-
-
-def choose_speed(settings: Settings, journal: RunJournal, model: str, length: int) -> bool:
-    """Measures attention kernels, turns to the fastest; whether compiled layers are faster."""
-    if settings.device != "cuda":
-        return False
-    model = "smol" if SHAPES[model] == SMOL else model
-    record = HERE / f"speed_{model}.json"
-    best: str
-    if record.exists():
-        best = json.loads(record.read_text())
-    else:
-        found: dict[str, float] = {}
-        for _ in range(2):
-            rows = max(1, int(settings.rows * 4096 / length))
-            words = torch.randint(4, len(WORDS), (rows, length), device="cuda")
-            for kernel in ("flash", "cudnn"):
-                found |= _speed(journal, model, words, kernel, compiled=False)
-            if found:
-                break
-            settings.rows /= 2
-        if found and settings.compiled:
-            kernel = max(found, key=found.__getitem__).split()[0]
-            found |= _speed(journal, model, words, kernel, compiled=True)
-        best = max(found, key=found.__getitem__) if found else "any False"
-        record.write_text(json.dumps(best))
-    kernel, compiled_word = best.split()
-    use_attention(kernel)
-    journal.say(f"speed {model} {length}: {best}")
-    return compiled_word == "True"
-
-
-def _speed(
-    journal: RunJournal, model: str, words: Tensor, kernel: str, *, compiled: bool
-) -> dict[str, float]:
-    """Words a second of a few steps, under their name; nothing if it fails."""
-    use_attention(kernel)
-    name = f"{kernel} {compiled}"
-    found = {}
-    try:
-        reader = Reader(SHAPES[model]).to("cuda", torch.bfloat16)
-        if compiled:
-            reader.run = partial(compiled_block(), SHAPES[model])
-        learner = Learner(reader, 1e-4)
-        own = torch.ones_like(words, dtype=torch.bool)
-        begin = time.time()
-        learner.learn(words, own, 0.1).item()
-        first = time.time() - begin
-        learner.learn(words, own, 0.1).item()
-        begin = time.time()
-        for _ in range(5):
-            loss = learner.learn(words, own, 0.1)
-        loss.item()
-        speed = 5 * words.numel() / (time.time() - begin)
-        memory = torch.cuda.max_memory_allocated() / 2**30
-        journal.say(f"speed {model} {name}: {speed:.0f}/s, first {first:.1f} s, {memory:.1f} GiB")
-        found[name] = speed
-    except Exception as error:  # noqa: BLE001  a kernel that fails is not chosen
-        journal.say(f"speed {model} {name}: failed: {str(error)[:300]}")
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    return found

@@ -5,85 +5,90 @@ It needs neither torch nor verilocc_bench: it runs where the model runs.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
-from typing import Any
 
 from benchmarks.reading_model.conversation import (
-    FIRST_REGISTER,
     INDEX,
-    LAST_REGISTER,
-    Shown,
-    script,
-    size_for,
+    Backward,
+    Conversation,
+    FreshNames,
+    Showing,
+    Text,
+    discuss,
+    is_register,
 )
+from benchmarks.reading_model.data import answers
+from benchmarks.reading_model.teaching import list_of
+
+MOST_WORDS: Mapping[str, int] = {"opening": 2000, "place": 3000}
 
 
 class Listener:
-    """Hears the model's answer to one name, and knows from its words where it ends."""
+    """Hears the model's answer to one turn, and knows from its words where it ends."""
 
-    def __init__(self, form: str, function: Mapping[str, Any], shown: Shown, word: str) -> None:
-        self.place = shown.place
-        self.word = word
-        file, width, _ = function["kinds"][shown.name]
-        self.plain = form == "lowest"
-        self.wanted = f"{file}{size_for(file, width)}"
-        self.register = ""
-        self.count = 0
-        self.last = ""
-        self.before = ""
+    def __init__(self, turn: Showing) -> None:
+        self.turn = turn
+        self.words: list[str] = []
 
     def hear(self, word: str) -> bool:
         """Whether the answer is over. Raises ValueError for a word that no answer has here."""
-        self.count += 1
-        over = self._over(word)
-        self.before, self.last = self.last, word
-        if self.count > 80:
+        before, count = self.words[-1:], len(self.words) + 1
+        self.words.append(word)
+        shown, ask = self.turn
+        good, over = True, True
+        if ask == "mark":
+            good = word.lstrip("*")[:1].isdigit() and word in INDEX
+        elif ask == "back":
+            good = word in (".", "@")
+        elif ask == "around":
+            good = word == "." or (word[0] == "~" and word[1:2].isdigit())
+        elif ask == "opening":
+            over = word == "."
+        elif ask == "free":
+            over = count == 5
+        elif count == 1:
+            good, over = is_register(word) or word[:2] == "T.", is_register(word)
+        elif before[0][:2] == "T.":
+            good, over = is_register(word) or word == "-", False
+        elif word == ".":
+            over = False
+        else:
+            over = before[0] == "O.{}{}".format(*list_of(shown[0])) or before[0] == shown[1]
+        if not good:
+            raise ValueError(f"{word} for {ask}")
+        if not over and count > MOST_WORDS.get(ask, 5):
             raise ValueError("the answer does not end")
         return over
 
-    def _over(self, word: str) -> bool:
-        is_register = FIRST_REGISTER <= INDEX[word] <= LAST_REGISTER
-        if self.place == 3:
-            if word != ".":
-                raise ValueError(f"{word} at a name whose first place is in the loop")
-            return True
-        if self.place == 1:
-            if self.count == 1:
-                self.register = word
-            return self.plain or self.count == 5
-        if self.count == 1 and is_register:
-            self.register = word
-            return True
-        if self.plain or (self.count == 1 and not word.startswith("T.")):
-            raise ValueError(f"{word} after a name")
-        if self.last.startswith("T.") and not self.register:
-            if is_register:
-                self.register = word
-            elif word != "-":
-                raise ValueError(f"{word} at the head of a list")
-            return False
-        if self.last == self.word:
-            return True
-        return self.last == f"O.{self.wanted}"
 
-
-def fits(function: Mapping[str, Any], places: Mapping[int, tuple[str, int]]) -> bool:
+def fits(text: Text, places: Mapping[int, str]) -> bool:
     """Whether each name has registers of its own from its first place to its last and in loops."""
-    offered = {(file, unit) for file, units in function["offered"].items() for unit in units}
-    held: dict[tuple[str, int], int] = {}
-    for shown in script(function):
-        if shown.place == 3:
-            continue
-        if shown.name not in places:
+    names = FreshNames(random.Random(0)).of(text)
+    registers = {names[name]: register for name, register in places.items()}
+    conversations: list[Backward] = []
+
+    def speak(conversation: Conversation) -> list[list[str]]:
+        if isinstance(conversation, Backward):
+            conversations.append(conversation)
+            return []
+        return answers(conversation)
+
+    discuss(text, names, speak)
+    held: dict[tuple[str, int], str] = {}
+    fixed = set(text["fixed"])
+    for turn in conversations[0].turns[1:]:
+        mark, word = turn.shown
+        if word not in registers:
             return False
-        file, start = places[shown.name]
-        width = function["kinds"][shown.name][1]
-        for unit in range(start, start + width):
+        file, start = registers[word][0], int(registers[word][1:])
+        for unit in range(start, start + int(mark.lstrip("*~").split()[0])):
             if (
-                held.setdefault((file, unit), shown.name) != shown.name
-                or (file, unit) not in offered
+                held.setdefault((file, unit), word) != word
+                or f"{file}{unit}" in fixed
+                or unit >= text["budget"].get(file, 0)
             ):
                 return False
-            if shown.place == 1:
+            if turn.ask == "free":
                 del held[file, unit]
     return True

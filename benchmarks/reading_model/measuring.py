@@ -15,19 +15,25 @@ import torch
 from benchmarks.reading_model.conversation import (
     INDEX,
     MEANINGS,
-    SHOWN,
-    TEACHERS,
     WORDS,
+    Conversation,
     FreshNames,
     NoFreeBlock,
-    Said,
-    shown_words,
+    Text,
+    discuss,
 )
+from benchmarks.reading_model.data import rate
 from benchmarks.reading_model.listening import Listener, fits
 from benchmarks.reading_model.network import Memory, Reader, layer_of_rows
+from benchmarks.reading_model.teaching import Said, Teacher
 
 BLOCK = 1024
 """Words of a draft at most."""
+NO_TIME = "no time left"
+
+
+class Stopped(Exception):
+    """The model said a word that no answer has there, or has no time or room left."""
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
@@ -49,12 +55,6 @@ def wrong_words(
     return {MEANINGS[i]: [int(wrong[i]), int(count[i])] for i in range(len(MEANINGS))}
 
 
-def rate(counts: Mapping[str, Sequence[int]]) -> float:
-    """The share of wrong words among the model's own."""
-    own = [pair for name, pair in counts.items() if name != "shown"]
-    return sum(pair[0] for pair in own) / max(1, sum(pair[1] for pair in own))
-
-
 def spelled(counts: Mapping[str, Sequence[int]]) -> str:
     """Wrong words in percent, in all and by meaning."""
     parts = [f"{100 * rate(counts):.3f}%"]
@@ -65,46 +65,41 @@ def spelled(counts: Mapping[str, Sequence[int]]) -> str:
 
 
 class Speaker:
-    """One free conversation: the program shows names, the model answers, the program takes note."""
+    """One conversation: the program shows, the model answers, the program takes note."""
 
-    def __init__(self, function: Mapping[str, Any], form: str, seed: int) -> None:
-        said = Said()
-        said.say("<begin>", SHOWN)
-        self.teacher = TEACHERS[form](said)
-        self.teacher.begin(function["offered"], None)
-        self.function, self.form, self.seed = function, form, seed
-        self.words = said.words
-        self.script = list(FreshNames(random.Random(seed)).name(function))
-        self.at = 0
-        self.places: dict[int, str] = {}
+    def __init__(self, conversation: Conversation) -> None:
+        self.turns = conversation.turns
+        self.teacher = Teacher(conversation)
+        self.words = [INDEX[word] for word in conversation.opening]
+        self.answers: list[list[str]] = []
         self.refused = 0
-        self.over = False
-        self.why = "no time or room left"
         self._show()
 
+    def over(self) -> bool:
+        """Whether all has been answered."""
+        return len(self.answers) == len(self.turns)
+
     def _show(self) -> None:
-        if self.at == len(self.script):
-            self._end("")
-            return
-        shown, word = self.script[self.at]
-        self.words += [INDEX[spoken] for spoken in shown_words(self.function, shown, word)]
-        self.listener = Listener(self.form, self.function, shown, word)
-        self.answer: list[str] = []
+        if not self.over():
+            turn = self.turns[len(self.answers)]
+            self.words += [INDEX[spoken] for spoken in turn.shown]
+            self.listener = Listener(turn)
 
     def draft(self, count: int) -> list[int]:
         """Words that the teacher would go on with: a guess that the model's own words must meet."""
+        self.teacher.said = Said()
         teacher = copy.deepcopy(self.teacher)
         words: list[int] = []
-        spoken = len(self.answer)
-        for index in range(self.at, len(self.script)):
+        spoken = len(self.listener.words)
+        for index in range(len(self.answers), len(self.turns)):
             if len(words) >= count:
                 break
-            shown, word = self.script[index]
-            if index > self.at:
-                words += [INDEX[text] for text in shown_words(self.function, shown, word)]
+            turn = self.turns[index]
+            if index > len(self.answers):
+                words += [INDEX[text] for text in turn.shown]
             teacher.said = Said()
             try:
-                teacher.answer(shown, self.function["kinds"][shown.name], word)
+                teacher.answer(turn)
             except (NoFreeBlock, KeyError):
                 count = 0
             words += teacher.said.words[spoken:]
@@ -112,74 +107,85 @@ class Speaker:
         return words
 
     def hear(self, answer: int) -> None:
-        """Adds a word of the model, and what the program shows after it."""
+        """Adds a word of the model, and what the program shows after it. Raises Stopped."""
         word = WORDS[answer] if answer < len(WORDS) else "<pad>"
         self.words.append(answer)
-        self.answer.append(word)
         try:
             done = self.listener.hear(word)
         except ValueError as error:
-            self._end(str(error))
-            return
+            raise Stopped(str(error)) from None
         if done:
-            shown = self.script[self.at][0]
-            if shown.place in (0, 2) and self.listener.register[1:].isdigit():
-                self.places.setdefault(shown.name, self.listener.register)
-            self.teacher.hear(shown, self.answer)
-            self.at += 1
+            self.teacher.hear(self.turns[len(self.answers)], self.listener.words)
+            self.answers.append(self.listener.words)
             self._show()
 
-    def _end(self, why: str) -> None:
-        self.over, self.why = True, why
 
-    def result(self) -> dict[str, Any]:
-        """What was said, and what became of it; its words where they are not the teacher's."""
-        whole = self.over and not self.why
-        places = {n: (r[0], int(r[1:])) for n, r in self.places.items()}
-        files = self.function["registers"]
-        result = {
-            "id": self.function["id"],
-            "form": self.form,
-            "seed": self.seed,
-            "whole": whole,
-            "fits": whole and fits(self.function, places),
-            "why": self.why,
-            "count": len(self.words),
-            "refused": self.refused,
-            "assignment": {f"%{n}": f"{files[f]}{u}" for n, (f, u) in places.items()},
-        }
-        if self.refused or not whole:
-            result["words"] = self.words
-        return result
-
-
-def converse_freely(
-    reader: Reader, form: str, function: Mapping[str, Any], seed: int, *, length: int, end: float
-) -> dict[str, Any]:
-    """A whole function, each word the model's likeliest after those before, until the time `end`.
+def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float) -> None:
+    """A whole conversation, each word the model's likeliest after those before. Raises Stopped.
 
     The model reads the teacher's next words in blocks, as a draft. A block counts up to the first
     word that is not the likeliest; there the model's own word stands, and the teacher drafts anew
     after it. So each word is the one that the model says when it reads word by word, but for
     rounding.
     """
-    speaker = Speaker(function, form, seed)
     memory = Memory(reader, length)
     place, size = 0, BLOCK
-    while place < length and time.time() < end:
+    while not speaker.over():
         read = [*speaker.words[place:], *speaker.draft(size)][: length - place]
+        if not read:
+            raise Stopped("no room left")
+        if time.time() > end:
+            raise Stopped(NO_TIME)
         words = torch.tensor(read, device=reader.words.device)
         index = 0
         for index, said in enumerate(memory.read(words, place).tolist(), 1):
             own = place + index == len(speaker.words)
-            if own:
-                speaker.hear(said)
             last = index == len(read)
             speaker.refused += own and (last or read[index] != said)
-            if speaker.over or last or read[index] != speaker.words[place + index]:
+            if own:
+                speaker.hear(said)
+            if speaker.over() or last or read[index] != speaker.words[place + index]:
                 break
-        if speaker.over:
-            break
         place += index
         size = min(2 * size, BLOCK) if index == len(read) else BLOCK // 8
-    return speaker.result()
+
+
+def allocate_freely(
+    reader: Reader, text: Text, seed: int, *, length: int, end: float
+) -> dict[str, Any]:
+    """All conversations about a function, until the time `end`; what was said and came of it.
+
+    It keeps the words of the conversations in which the model and the teacher differ.
+    """
+    names = FreshNames(random.Random(seed)).of(text)
+    said: dict[str, Any] = {"count": 0, "refused": {}, "words": []}
+
+    def speak(conversation: Conversation) -> list[list[str]]:
+        speaker = Speaker(conversation)
+        kind = type(conversation).__name__
+        try:
+            converse_freely(reader, speaker, length=length, end=end)
+        finally:
+            said["count"] += len(speaker.words)
+            said["refused"][kind] = said["refused"].get(kind, 0) + speaker.refused
+            if speaker.refused or not speaker.over():
+                said["words"].append(speaker.words)
+        return speaker.answers
+
+    why, places = "", {}
+    try:
+        places = discuss(text, names, speak)
+    except Stopped as error:
+        why = str(error)
+    found = {name: places[word] for name, word in names.items() if word in places}
+    files = text["registers"]
+    return {
+        "id": text["id"],
+        "split": text["split"],
+        "seed": seed,
+        "whole": not why,
+        "fits": not why and fits(text, found),
+        "why": why,
+        **said,
+        "assignment": {f"%{name}": files[r[0]] + r[1:] for name, r in found.items()},
+    }

@@ -41,7 +41,6 @@ class Shape:
 SMOL = Shape(30, 576, 9, 3, 1536, shift=False)
 SHAPES: Mapping[str, Shape] = {
     "smol": SMOL,
-    "scratch": SMOL,
     "small": Shape(8, 512, 8, 8, 1376, shift=True),
     "tiny": Shape(3, 128, 4, 2, 256, shift=True),
 }
@@ -124,9 +123,10 @@ class Reader(nn.Module):  # type: ignore[misc]
         have = self._angles
         if have is None or len(have[0]) < length or have[0].device != self.words.device:
             half = self.shape.head_width // 2
-            steps = self.base ** (-torch.arange(half, dtype=torch.float64) / half)
-            turns = torch.arange(max(length, 8192), dtype=torch.float64)[:, None] * steps
-            self._angles = have = (turns.cos().to(self.words), turns.sin().to(self.words))
+            with torch.inference_mode(False):  # the next to ask may be learning
+                steps = self.base ** (-torch.arange(half, dtype=torch.float64) / half)
+                turns = torch.arange(max(length, 8192), dtype=torch.float64)[:, None] * steps
+                self._angles = have = (turns.cos().to(self.words), turns.sin().to(self.words))
         return have[0][:length], have[1][:length]
 
     def forward(self, words: Tensor) -> Tensor:
@@ -207,6 +207,22 @@ def use_attention(kernel: str) -> None:
     torch.backends.cuda.enable_cudnn_sdp(kernel != "flash")
     torch.backends.cuda.enable_mem_efficient_sdp(kernel == "any")
     torch.backends.cuda.enable_math_sdp(kernel == "any")
+
+
+def choose_attention(device: str) -> str:
+    """Turns to the fastest kernel that runs here: cuDNN's, where there is a choice."""
+    for kernel in ("cudnn", "flash") if device == "cuda" else ():
+        use_attention(kernel)
+        try:
+            q, k = (torch.randn(1, n, 64, 64, device=device, dtype=torch.bfloat16) for n in (9, 3))
+            q.requires_grad_()
+            y = F.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True)
+            y.sum().backward()
+        except RuntimeError:
+            continue
+        return kernel
+    use_attention("any")
+    return "any"
 
 
 _COMPILED: list[Any] = []

@@ -1,8 +1,10 @@
-"""Weights: where they come from, and how they are kept."""
+"""Weights, and how they are kept."""
 
 from __future__ import annotations
 
 import math
+import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,48 +13,55 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from benchmarks.reading_model.network import SHAPES, SMOL, VOCABULARY
+from benchmarks.reading_model.conversation import INDEX
+from benchmarks.reading_model.network import SHAPES, VOCABULARY
 
 
-def _blocks_of_4_bits(raw: np.ndarray) -> np.ndarray:
-    """The weights in blocks of 32: a scale and a least value in half precision, then 16 bytes."""
-    rows = raw.shape[0]
-    blocks = raw.reshape(-1, 20)
-    scale = blocks[:, 0:2].copy().view(np.float16).astype(np.float32)
-    least = blocks[:, 2:4].copy().view(np.float16).astype(np.float32)
-    low, high = blocks[:, 4:] & 15, blocks[:, 4:] >> 4
-    weights = np.concatenate((low, high), axis=1).astype(np.float32) * scale + least
-    return weights.reshape(rows, -1)
+def _widened(words: np.ndarray) -> np.ndarray:
+    """Embeddings of all words, from an older vocabulary: the new ones are mixed of its names'."""
+    old = words[: INDEX["u0"]]  # the rows above filled it up
+    names = old[INDEX["n0"] : INDEX["n1023"]]
+    mean = names.mean(0)
+    pairs = np.random.default_rng(0).integers(len(names), size=(2, VOCABULARY - len(old)))
+    mixed = mean + (names[pairs] - mean).sum(0) / math.sqrt(2)
+    return np.concatenate((old, mixed), dtype=np.float32)
 
 
-def _halves(weights: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of queries or keys as rotation in halves wants them; the file has pairs side by side."""
-    rows, width = weights.shape
-    return weights.reshape(heads, rows // heads // 2, 2, width).swapaxes(1, 2).reshape(rows, width)
+STEP = 0.55
+"""Of the whole numbers that stand for weights in start.safetensors, in standard deviations."""
 
 
-def pretrained(folder: Path) -> dict[str, Tensor]:
-    """The state of a reader that begins from SmolLM2: each word begins as some old word."""
-    raw: dict[str, np.ndarray] = {}
-    for index in range(3):
-        raw |= {n: t.numpy() for n, t in load_file(folder / f"weights_{index}.safetensors").items()}
-    state: dict[str, np.ndarray] = {"norm": raw["norm"]}
-    old = raw["words"].astype(np.float32)
-    state["words"] = old[np.random.default_rng(0).permutation(len(old))[:VOCABULARY]]
-    for index in range(SMOL.layers):
+def squeeze(state: Mapping[str, Tensor], path: Path) -> None:
+    """Writes a state as whole numbers a row, entropy-coded: about 3 bits a weight."""
+    parts: dict[str, Tensor] = {}
+    for name, value in state.items():
+        if name == "words" or value.dim() < 2:
+            parts[name] = value.to(torch.bfloat16)
+        else:
+            scale = (value.float().std(1, keepdim=True) * STEP).half()
+            whole = (value.float() / scale.float()).round().clamp(-127, 127).to(torch.int8)
+            coder = zlib.compressobj(9, zlib.DEFLATED, 15, 9, zlib.Z_HUFFMAN_ONLY)
+            coded = coder.compress(whole.numpy().tobytes()) + coder.flush()
+            parts[name + ":coded"] = torch.frombuffer(bytearray(coded), dtype=torch.uint8)
+            parts[name + ":scale"] = scale
+    save_file(parts, path)
 
-        def part(name: str, index: int = index) -> np.ndarray:
-            return _blocks_of_4_bits(raw[f"{index}.{name}"])
 
-        to = f"layers.{index}."
-        state[to + "norm1"] = raw[f"{index}.norm1"]
-        state[to + "norm2"] = raw[f"{index}.norm2"]
-        queries, keys = _halves(part("q"), SMOL.heads), _halves(part("k"), SMOL.pairs)
-        state[to + "qkv"] = np.concatenate((queries, keys, part("v")))
-        state[to + "o"] = part("o")
-        state[to + "gate_up"] = np.concatenate((part("gate"), part("up")))
-        state[to + "down"] = part("down")
-    return {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in state.items()}
+def squeezed(path: Path) -> dict[str, Tensor]:
+    """The state that `squeeze` has written; an older vocabulary is widened to that of now."""
+    parts = load_file(path)
+    state: dict[str, Tensor] = {}
+    for name, value in parts.items():
+        if name.endswith(":coded"):
+            plain = name.removesuffix(":coded")
+            scale = parts[plain + ":scale"].float()
+            whole = np.frombuffer(zlib.decompress(value.numpy().tobytes()), np.int8)
+            state[plain] = torch.from_numpy(whole.astype(np.float32)).view(len(scale), -1) * scale
+        elif not name.endswith(":scale"):
+            state[name] = value.float()
+    if len(state["words"]) < VOCABULARY:
+        state["words"] = torch.from_numpy(_widened(state["words"].numpy()))
+    return state
 
 
 GROUP = 64
@@ -91,7 +100,10 @@ def keep(
     for name, value in state.items():
         layer = int(name.split(".")[1]) if name.startswith("layers.") else -1
         part = parts[layer * 4 // SHAPES[model].layers if layer >= 0 else 1]
-        if base is None or value.dim() < 2 or name == "words":
+        if name == "words":  # in halves, so that no file is too large
+            for half, which in zip(value.to(torch.bfloat16).cpu().chunk(2), (1, 3), strict=True):
+                parts[which][f"words:{which}"] = half.contiguous()
+        elif base is None or value.dim() < 2:
             part[name] = value.to(torch.bfloat16).cpu().contiguous()
         else:
             packed, scale = to_4_bits(value.float() - base[name].to(value.device).float())
@@ -103,6 +115,7 @@ def keep(
 def kept(folder: Path, base: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
     """The state that `keep` has written."""
     state: dict[str, Tensor] = {}
+    halves: dict[str, Tensor] = {}
     for index in range(4):
         part = load_file(folder / f"kept_{index}.safetensors")
         for name, value in part.items():
@@ -111,6 +124,14 @@ def kept(folder: Path, base: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
                 plain = name.removesuffix(":packed")
                 change = from_4_bits(value, part[plain + ":scale"], base[plain].shape)
                 state[plain] = base[plain] + change
+            elif name.startswith("words"):
+                halves[name] = value.float()
             elif not name.endswith(":scale"):
                 state[name] = value.float()
+    state["words"] = torch.cat([halves[name] for name in sorted(halves)])
     return state
+
+
+if __name__ == "__main__":  # the next run's start.safetensors, of this one's and what came of it
+    begin, folder, out = map(Path, sys.argv[1:])
+    squeeze(kept(folder, squeezed(begin)), out)
