@@ -162,6 +162,10 @@ class BoardEntry:
         gaps = [
             float(each["registers"] - bound_of(each)) for each in (() if self.is_split else valid)
         ]
+        costs = [
+            mean([float(each[name]) for each in valid]) if self.is_split else None
+            for name in ("spill_cost", "move_cost")
+        ]
         return EntryFigures(
             len(kernels),
             len(valid),
@@ -171,11 +175,9 @@ class BoardEntry:
             mean(gaps),
             sum(each > 0 for each in waves) if waves else None,
             sum(each < 0 for each in waves) if waves else None,
-            *(
-                mean([float(each[name]) for each in valid]) if self.is_split else None
-                for name in ("spill_cost", "move_cost")
-            ),
-            score=None if self.is_split else _score(kernels, with_interval=scope == Scope()),
+            costs[0],
+            costs[1],
+            None if self.is_split else _score(kernels, with_interval=scope == Scope()),
         )
 
     @property

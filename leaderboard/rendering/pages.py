@@ -43,7 +43,7 @@ class PageSection:
     @property
     def meaning(self) -> str:
         """What entries of this table were shown, and how their answers came about."""
-        return f"{SHOWN[self.assistance]} {DECODED[self.decoding]}"
+        return f"{SHOWN[Assistance(self.assistance)]} {DECODED[self.decoding]}"
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             frozenset(),
             None,
             frozenset(),
+            ((32, 0, 50),),
             prints_register_count=True,
         ),
         Architecture(
