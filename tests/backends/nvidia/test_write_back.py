@@ -77,13 +77,13 @@ def test_each_file_is_read_once_and_its_flow_worked_out_once(
 ) -> None:
     cubin = assembled(PRODUCT)
     counts = Counter[str]()
-    for module, name in ((flow, "_blocks"), (read, "read_cubin"), (read, "parse_sass")):
+    for module, name in ((flow, "_Flow"), (read, "read_cubin"), (read, "parse_sass")):
         monkeypatch.setattr(module, name, counting(counts, name, getattr(module, name)))
     kernel = read_kernel(cubin, Path("k.cubin"), ReadOptions())
     lowered = write_assignment(kernel.code, permuted(kernel.code.normalized, 0))
     assert lowered.changed_instructions
     # Of the cubin with the answer, the code is read for the proof, and nothing else.
-    assert counts == {"_blocks": 1, "read_cubin": 2, "parse_sass": 2}
+    assert counts == {"_Flow": 1, "read_cubin": 2, "parse_sass": 2}
     assert write_assignment(kernel.code, kernel.code.normalized.assignment).data == cubin
     assert counts["read_cubin"] == 2
 
