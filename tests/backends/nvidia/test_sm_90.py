@@ -9,6 +9,7 @@ import pytest
 from tests.backends.nvidia import assembled_kernels as kernels
 from tests.backends.nvidia.assembly import assemble
 from verilocc_bench.allocators.linear_scan import linear_scan
+from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.distance_table import distance_table
@@ -17,8 +18,9 @@ from verilocc_bench.backends.nvidia.kept_apart import new_hazards
 from verilocc_bench.backends.nvidia.kernel import machine_problem, read_kernel
 from verilocc_bench.backends.nvidia.write_back import RunVerdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import print_function
+from verilocc_bench.ir import VirtualLanes, print_function
 from verilocc_bench.targets import get_target
+from verilocc_bench.verification import FastVerifier
 
 PRODUCTS = """.version 8.7
 .target sm_90a
@@ -176,6 +178,22 @@ def test_a_product_adds_in_place(
     function = assemble(CHAIN, "sm_90")
     hazards = new_hazards(function, registers)
     assert [(each.earlier, each.later, each.registers) for each in hazards] == found
+
+
+def test_answers_that_run_add_in_place() -> None:
+    kernel = read_kernel(kernels.assembled(PRODUCTS, "sm_90a"), Path("kernel.cubin"), ReadOptions())
+    strict = machine_problem(kernel)
+    assert strict.id == kernel.problem.id
+    assert not tied_operands(kernel.problem.function)
+    ties = tied_operands(strict.function)
+    assert ties
+    assert FastVerifier(strict).verify(kernel.label or {}).valid
+    found = linear_scan(strict)
+    for tie in ties:
+        total, added = tie.definition.location, tie.use.location
+        assert isinstance(total, VirtualLanes)
+        assert isinstance(added, VirtualLanes)
+        assert found[total.register] == found[added.register]
 
 
 def test_each_architecture_has_distances_of_its_own() -> None:

@@ -103,7 +103,7 @@ _QUEUES = {
 }  # fmt: skip
 """Operations of one unit read and write in order; others only in order with their own kind."""
 
-_WARP_GROUP_PRODUCTS = operations("HGMMA IGMMA QGMMA")
+WARP_GROUP_PRODUCTS = operations("HGMMA IGMMA QGMMA")
 _WARP_GROUP = "warp group"
 _GROUP_BITS = range(6, 14)
 """Bit 6 + N: the product's group is closed, and N later groups are, too."""
@@ -152,7 +152,7 @@ def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
 
 def sums_in_place(instruction: SassInstruction) -> int | None:
     """The number of the use that a product of a warp group adds to and overwrites, or None."""
-    if opcode_stem(instruction.opcode) in _WARP_GROUP_PRODUCTS and instruction.definitions:
+    if opcode_stem(instruction.opcode) in WARP_GROUP_PRODUCTS and instruction.definitions:
         total = instruction.definitions[0]
         for number, use in enumerate(instruction.uses):
             if (use.file, use.first, use.count) == (total.file, total.first, total.count):
@@ -318,7 +318,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     writes = _units(instruction.definitions)
     if instruction.never:
         reads = writes = 0
-    product = stem in _WARP_GROUP_PRODUCTS and not instruction.never
+    product = stem in WARP_GROUP_PRODUCTS and not instruction.never
     variable = instruction.variable_latency and not instruction.never
     return _TimedInstruction(
         index,
