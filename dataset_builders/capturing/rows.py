@@ -16,7 +16,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.backends import backend_of
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.targets import PUBLISHED
+from verilocc_bench.targets import TARGETS
 
 _Build = Callable[[CapturedPoint, CompiledKernel, LLVMCompiler], BuiltKernel]
 
@@ -61,8 +61,8 @@ def captured_rows(captured: Iterable[CapturedCode], license_name: str) -> Captur
     with LLVMCompiler() as llvm:
         for code in captured:
             point = code.point
-            if point.arch not in PUBLISHED:
-                known = ", ".join(PUBLISHED)
+            if point.arch not in TARGETS:
+                known = ", ".join(TARGETS)
                 reason = f"compiled for {point.arch}; expected one of {known}"
                 refusals.append(RefusedKernel(point, "unknown-architecture", reason))
                 continue

@@ -121,7 +121,7 @@ def test_bad_cubins_are_told_in_one_line(run, cubin: Path, tmp_path: Path) -> No
     refused(
         run(other, some, *end),
         str(other),
-        "expected a cubin for sm_80 or sm_90, this is one for sm_86",
+        "expected a cubin for sm_80, sm_89 or sm_90, this is one for sm_86",
     )
     part = tmp_path / "part.cubin"
     part.write_bytes(cubin.read_bytes()[:2000])

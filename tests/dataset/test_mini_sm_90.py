@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataset_builders.sweeps import sweep_named
+from verilocc_bench import load_problems
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.nvidia.read import load_kernel
 from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows, write_parquet
@@ -36,6 +37,9 @@ def test_mini_itself_has_none_of_them() -> None:
         load_rows("mini:sm_90", track="split")
     with pytest.raises(InputError, match="there is no split 'test'"):
         load_rows("mini:sm_89")
+    with pytest.raises(InputError, match="; those of sm_90 are 'mini:sm_90'"):
+        load_problems("mini", arch="sm_90")
+    assert [problem.id for problem in load_problems("mini:sm_90")] == [row.id for row in ROWS]
 
 
 def test_a_dataset_of_one_architecture_needs_no_other_name(tmp_path: Path) -> None:

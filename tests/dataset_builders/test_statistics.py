@@ -158,6 +158,7 @@ def test_every_figure_of_a_small_folder(folder: Path, capsys: pytest.CaptureFixt
 def test_figures_of_the_embedded_dataset(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of("mini", capsys)
     rows = [row for track in ("assign", "split") for row in load_rows("mini", track=track).rows]
+    rows += load_rows("mini:sm_90").rows
     counts = Counter((row.track, row.arch, row.family) for row in rows)
     assert {
         (c["track"], c["architecture"], c["family"]): c["rows"] for c in document["counts"]

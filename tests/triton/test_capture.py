@@ -238,11 +238,14 @@ def test_a_kernel_for_another_architecture_is_refused_by_name() -> None:
     from triton.backends.compiler import GPUTarget
 
     with vb.capture("gfx90a") as captured:
+        triton.compile(kernels.sum_source(), target=GPUTarget("cuda", 86, 32))
         triton.compile(kernels.sum_source(), target=GPUTarget("cuda", 90, 32))
-    assert captured.problems == []
+    assert [problem.arch for problem in captured.problems] == ["sm_90"]
     (refusal,) = captured.refusals
-    assert (refusal.kind, refusal.point.arch) == ("unknown-architecture", "sm_90")
-    assert "compiled for sm_90" in refusal.reason
+    assert (refusal.kind, refusal.point.arch) == ("unknown-architecture", "sm_86")
+    assert "compiled for sm_86" in refusal.reason
+    with pytest.raises(vb.InputError, match="not for sm_89"), vb.capture("sm_89"):
+        pass
 
 
 def test_unknown_targets_are_named() -> None:

@@ -16,7 +16,7 @@ from verilocc_bench.backends import (
     backend_of,
     backend_of_file,
 )
-from verilocc_bench.dataset import EMBEDDED, Row, check_row, load_raw_row, load_rows
+from verilocc_bench.dataset import EMBEDDED, Row, check_row, load_raw_row, load_rows, no_rows
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.edits.answer_files import parse_answer
 from verilocc_bench.errors import InputError
@@ -178,7 +178,7 @@ def load_problems(
         if (archs is None or row.arch in archs) and (families is None or row.family in families)
     ][:limit]
     if not chosen:
-        raise InputError(f"no row of {place.name!r} is of these architectures and families")
+        raise no_rows(place.name, archs)
     return [_of_row(row, place) for row in chosen]
 
 

@@ -48,14 +48,15 @@ def _models() -> list[dict[str, Any]]:
 def _datasets() -> list[dict[str, Any]]:
     from collections import Counter
 
-    from verilocc_bench.dataset import EMBEDDED, load_rows
+    from verilocc_bench.dataset import EMBEDDED, EXPERT, load_rows
 
     rows: list[dict[str, Any]] = []
-    for track in ("assign", "split"):
-        found = Counter((r.arch, r.family) for r in load_rows(EMBEDDED, track=track).rows)
+    others = [(f"{EMBEDDED}:{config}", "assign") for config in (EXPERT, "sm_90")]
+    for name, track in ((EMBEDDED, "assign"), (EMBEDDED, "split"), *others):
+        found = Counter((r.arch, r.family) for r in load_rows(name, track=track).rows)
         rows += [
             {
-                "dataset": EMBEDDED,
+                "dataset": name,
                 "track": track,
                 "architecture": arch,
                 "family": family,

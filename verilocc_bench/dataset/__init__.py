@@ -12,6 +12,7 @@ from verilocc_bench.dataset.reader import (
     load_raw_row,
     load_raw_rows,
     load_rows,
+    no_rows,
     split_config,
     split_name,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "load_raw_row",
     "load_raw_rows",
     "load_rows",
+    "no_rows",
     "read_parquet",
     "row_digest",
     "rows_hash",

@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from verilocc_bench.dataset import BudgetChoice, Row, check_row, load_rows, rows_hash, tighten
+from verilocc_bench.dataset import (
+    BudgetChoice,
+    Row,
+    check_row,
+    load_rows,
+    no_rows,
+    rows_hash,
+    tighten,
+)
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.prepared import PreparedRow
@@ -97,9 +105,7 @@ def _selected(rows: Sequence[SplitRow], configuration: RunConfiguration) -> tupl
         taken[row.arch, row.family] += 1
         chosen.append(each)
     if not chosen:
-        raise InputError(
-            f"no row of {configuration.dataset!r} is of these architectures and families"
-        )
+        raise no_rows(configuration.dataset, archs)
     return tuple(chosen)
 
 

@@ -29,7 +29,7 @@ from verilocc_bench.backends import backend_of
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.triton.benchmarks import without_measuring
-from verilocc_bench.triton.compile_only import DEVICES, CompileOnlyDriver
+from verilocc_bench.triton.compile_only import CompileOnlyDriver, device_figures
 from verilocc_bench.triton.plugin import import_triton
 from verilocc_bench.triton.torch_devices import on_the_cpu
 
@@ -60,7 +60,7 @@ class Capture:
             stack.enter_context(_compilation(triton, self._listen))
             stack.enter_context(_fresh_autotuners(triton))
             stack.enter_context(without_measuring(triton))
-            stack.enter_context(on_the_cpu(DEVICES[self.arch]))
+            stack.enter_context(on_the_cpu(device_figures(self.arch)))
             self._open = stack.pop_all()
         return self
 

@@ -55,13 +55,34 @@ DEVICES: Mapping[str, Mapping[str, Any]] = {
         "mem_bus_width": 5_120,
         "hip": None,
     },
+    "sm_90": {
+        "name": _GPU + "sm_90",
+        "capability": (9, 0),
+        "max_shared_mem": 232_448,
+        "max_num_regs": 65_536,
+        "max_threads_per_sm": 2_048,
+        "warpSize": 32,
+        "multiprocessor_count": 132,
+        "sm_clock_rate": 1_830_000,
+        "mem_clock_rate": 2_619_000,
+        "mem_bus_width": 5_120,
+        "hip": None,
+    },
 }
-"""What scripts ask of a GPU, by architecture: an MI210, an MI300X and an A100.
+"""What scripts ask of a GPU, by architecture: an MI210, an MI300X, an A100 and an H100.
 
 Compute units and local memory of AMD's stand in ROCm's table of hardware specifications.
 Clocks (in kHz) and bus widths give the published bandwidths; no source was read for them. Scripts
 choose configurations and grids by these figures; they do not get into a kernel's row.
 """
+
+
+def device_figures(arch: str) -> Mapping[str, Any]:
+    """The row of DEVICES. Raises InputError for an architecture without one."""
+    if arch not in DEVICES:
+        known = ", ".join(DEVICES)
+        raise InputError(f"scripts are compiled for {known}, not for {get_target(arch).name}")
+    return DEVICES[arch]
 
 
 class CompileOnlyDriver:
@@ -76,7 +97,7 @@ class CompileOnlyDriver:
         self.target = triton_target(arch)
         self._device = next(_devices)
         self.utils = SimpleNamespace(
-            get_device_properties=lambda _device: dict(DEVICES[arch]),
+            get_device_properties=lambda _device: dict(device_figures(arch)),
             load_binary=lambda *_: (None, None, _REGISTERS, 0, 1 << 20),
         )
 

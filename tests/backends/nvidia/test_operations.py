@@ -31,6 +31,7 @@ SAMPLES = [
     ("VIADD R2, R0, 0xffffffe", "R2", "R0"),
     ("VIADDMNMX R51, R51, UR5, RZ, !PT", "R51", "R51 UR5"),
     ("VIMNMX R11, R3, 0x8, PT", "R11", "R3"),
+    ("VIMNMX3 R28, R54, R44, R57, PT", "R28", "R54 R44 R57"),
     ("UIADD3.64 UR20, UR8, 0x2, URZ", "UR20:2", "UR8:2"),
     ("WARPSYNC.ALL", "", ""),
     ("LDG.E R16, [R10.64]", "R16", "R10:2"),
@@ -315,9 +316,17 @@ def test_products_of_a_warp_group(line: str, definitions: str, uses: str) -> Non
     test_definitions_and_uses(line, definitions, uses)
 
 
-def test_an_accumulator_elsewhere_is_rejected() -> None:
-    with pytest.raises(RejectedKernel, match="HGMMA"):
-        effects_of("HGMMA.64x64x16.F32", ("R28", "gdesc[UR4]", "R28"))
+@pytest.mark.parametrize(
+    ("opcode", "at"),
+    [
+        ("HGMMA.64x64x16.F32", "R30"),
+        ("HGMMA.64x64x8.F32.TF32", "R28"),
+        ("IGMMA.64x16x32.S8.S8", "R28"),
+    ],
+)
+def test_an_accumulator_elsewhere_is_rejected(opcode: str, at: str) -> None:
+    with pytest.raises(RejectedKernel, match="GMMA"):
+        effects_of(opcode, (at, "gdesc[UR4]", at))
 
 
 def test_every_row_has_a_sample_and_no_opcode_two_rows() -> None:

@@ -91,11 +91,19 @@ def test_ptx_for_sm_90_is_refused_for_sm_80() -> None:
         read_kernel(PRODUCTS.encode(), Path("kernel.ptx"), ReadOptions(arch="sm_80"))
 
 
-def test_an_accumulator_starts_at_a_multiple_of_eight() -> None:
+def test_an_accumulator_of_f32_starts_at_a_multiple_of_four() -> None:
     kernel = read_kernel(kernels.assembled(PRODUCTS, "sm_90a"), Path("kernel.cubin"), ReadOptions())
     text = print_function(kernel.problem.function)
-    assert "class R8.by8 8 R/8" in text
+    assert "class R8 8 R/4" in text
     assert "HGMMA.64x16x16.F32" in text
+    assert assemble("HGMMA.64x16x16.F32 R28, gdesc[UR8], R28, gsb0\nEXIT", "sm_90").instructions
+
+
+def test_reductions_of_half_precision_read_their_vectors() -> None:
+    for width, count in (("F16x8", 4), ("BF16x4", 2), ("BF16x2", 1)):
+        text = f"REDG.E.ADD.{width}.RN.STRONG.GPU desc[UR6][R4.64], R8\nEXIT"
+        (reduction, _) = assemble(text, "sm_90").instructions
+        assert [each.count for each in reduction.uses if each.first == 8] == [count]
 
 
 @pytest.mark.parametrize(("architecture", "variable"), [("sm_80", True), ("sm_90", False)])

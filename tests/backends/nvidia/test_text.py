@@ -98,7 +98,12 @@ def test_several_sections() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "expected"),
     [
-        (".target\tsm_80", ".target\tsm_75", 1, "expected .target sm_80 or sm_90, not sm_75"),
+        (
+            ".target\tsm_80",
+            ".target\tsm_75",
+            1,
+            "expected .target sm_80, sm_89 or sm_90, not",
+        ),
         ("\t.target\tsm_80", "", 7, "expected .target before the sections"),
         ('\t.section\t.text.gemm,"ax",@progbits', "", 8, "expected a section"),
         (".text.gemm,", ".nv.info,", 7, "expected an instruction"),

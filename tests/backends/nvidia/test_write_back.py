@@ -186,7 +186,7 @@ def test_a_kernel_with_a_real_call_is_rejected_by_name() -> None:
 
 def test_a_cubin_of_another_architecture_is_refused() -> None:
     with pytest.raises(
-        InputError, match="x: expected a cubin for sm_80 or sm_90, this is one for sm_86"
+        InputError, match="x: expected a cubin for sm_80, sm_89 or sm_90, this is one for sm_86"
     ):
         disassembled_function(assembled(LOOP.replace("sm_80", "sm_86"), "sm_86"), "x", "sums")
 

@@ -92,13 +92,17 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 }
 
 
+_FIRST, _LAST = [*ARCHITECTURES][:-1], [*ARCHITECTURES][-1]
+KNOWN = f"{', '.join(_FIRST)} or {_LAST}"
+"""Their names, for messages."""
+
+
 def architecture_named(name: str, source: object = None) -> Architecture:
     """The row of that name. Raises InputError about `source` that lists the known ones."""
     row = ARCHITECTURES.get(name)
     if row is None:
-        known = " or ".join(ARCHITECTURES)
         raise InputError(
-            f"expected a cubin for {known}, this is one for {name}",
+            f"expected a cubin for {KNOWN}, this is one for {name}",
             source=None if source is None else str(source),
         )
     return row

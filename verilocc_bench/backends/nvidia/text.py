@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from verilocc_bench.backends.nvidia.architectures import (
     ARCHITECTURES,
+    KNOWN,
     VARIABLE_LATENCY,
     Architecture,
 )
@@ -194,8 +195,7 @@ class _SassParser:
         elif (match := _TARGET.fullmatch(line)) is not None:
             self.architecture = ARCHITECTURES.get(match[1].removesuffix("a"))
             if self.architecture is None:
-                known = " or ".join(ARCHITECTURES)
-                raise self.error(f"expected .target {known}, not {match[1]}")
+                raise self.error(f"expected .target {KNOWN}, not {match[1]}")
         elif not _IGNORED.fullmatch(line):
             raise self.error(
                 f"expected an instruction with its encoding, a label or a directive, "

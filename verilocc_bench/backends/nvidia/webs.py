@@ -305,9 +305,12 @@ def _lay_out(
     """Numbers the groups by their first reference, and finds their width and base."""
     extents: dict[int, tuple[int, int]] = {}
     steps: dict[int, int] = {}
+    accumulators: set[int] = set()
     for _, reference, webs in tuples:
         top, _ = locate(webs[0])
         steps[top] = max(steps.get(top, 1), reference.step)
+        if reference.alignment:
+            accumulators.add(top)
         for web in webs:
             top, offset = locate(web)
             low, high = extents.get(top, (offset, offset))
@@ -326,7 +329,7 @@ def _lay_out(
             continue
         if top not in numbers:
             step = steps[top]
-            if step <= max(WIDTHS) and (width not in WIDTHS or base % width):
+            if top not in accumulators and (width not in WIDTHS or base % width):
                 tied = f"{reference.file}{base} and {width - 1} more"
                 raise _rejected(function, key[0], f"{tied} are tied: no aligned tuple")
             numbers[top] = len(groups)
