@@ -142,9 +142,9 @@ def disagreements(document: dict[str, Any]) -> list[str]:
 
 def picture(document: dict[str, Any]) -> str:
     """Ratios with intervals at each step of blocks, as SVG."""
-    rows = steps(document)
+    rows = [each for each in steps(document) if each[1] != "linear-runnable"]
     height = 60 + 18 * len(rows)
-    low, high, left, width = 0.7, 1.6, 330, 520
+    low, high, left, width = 0.8, 1.9, 380, 480
 
     def x(ratio: float) -> float:
         return left + width * (min(max(ratio, low), high) - low) / (high - low)
@@ -159,7 +159,7 @@ def picture(document: dict[str, Any]) -> str:
         f'<path d="M{x(mark):.1f} 20V{height - 24}" stroke="{LIGHT.line}" '
         f'stroke-width="{1.5 if mark == 1 else 0.4}"/>'
         f'<text x="{x(mark):.1f}" y="{height - 8}" text-anchor="middle">{mark:g}</text>'
-        for mark in (0.8, 1.0, 1.2, 1.4)
+        for mark in (0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
     ]
     for place, (key, _, before, after, side) in enumerate(rows):
         y = 32 + 18 * place

@@ -23,12 +23,13 @@ Products of a warp group (HGMMA …) read and write general registers until a
 `WARPGROUP.DEPBAR.LE gsb0, N` behind them. `gsb0` at a product closes a group; the DEPBAR
 waits until at most N groups are at work. So a product carries further bits: bit 6 + N
 shows that a DEPBAR of N or less waits for it. A product may add to the accumulator of
-the one before it: they work in order.
+the one before it, in place: they work in order. In other registers it may not
+(kept_apart).
 
 A hazard is an instruction that writes a register that a reader has yet to read
 (WAR) or a writer has yet to write (WAW), or that reads a register that a writer has
-yet to write (RAW). Readers of one queue have no WAR: the later instruction reads,
-and so writes, later.
+yet to write (RAW). Readers of one queue have no WAR, but for products of a warp group:
+the later instruction reads, and so writes, later.
 
 Limits: distances in cycles between instructions of fixed latency are another matter
 (issue_distances), so "no hazard" alone does not show that a recolouring runs.
@@ -102,7 +103,7 @@ _QUEUES = {
 }  # fmt: skip
 """Operations of one unit read and write in order; others only in order with their own kind."""
 
-_WARP_GROUP_PRODUCTS = operations("HGMMA IGMMA QGMMA")
+WARP_GROUP_PRODUCTS = operations("HGMMA IGMMA QGMMA")
 _WARP_GROUP = "warp group"
 _GROUP_BITS = range(6, 14)
 """Bit 6 + N: the product's group is closed, and N later groups are, too."""
@@ -147,6 +148,16 @@ def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
     Raises RejectedKernel if the control flow cannot be analysed.
     """
     return _Analysis(function, control_flow(function)).hazards()
+
+
+def sums_in_place(instruction: SassInstruction) -> int | None:
+    """The number of the use that a product of a warp group adds to and overwrites, or None."""
+    if opcode_stem(instruction.opcode) in WARP_GROUP_PRODUCTS and instruction.definitions:
+        total = instruction.definitions[0]
+        for number, use in enumerate(instruction.uses):
+            if (use.file, use.first, use.count) == (total.file, total.first, total.count):
+                return number
+    return None
 
 
 class PendingPair(NamedTuple):
@@ -252,13 +263,14 @@ class _Analysis:
         """(access, earlier instruction, the registers in common) of what is outstanding."""
         for earlier, part in state:
             other = self.steps[earlier]
-            if part == _READS:
-                if step.read_queue is None or step.read_queue != other.read_queue:
-                    yield HazardKind.WRITE_AFTER_READ, earlier, step.writes & other.late_reads
-                continue
-            in_order = 0
-            if other.read_queue == _WARP_GROUP and step.accumulator == other.writes:
+            product, in_order = other.read_queue == _WARP_GROUP, 0
+            if product and step.accumulator == other.writes:
                 in_order = other.writes
+            if part == _READS:
+                if step.read_queue is None or step.read_queue != other.read_queue or product:
+                    common = step.writes & other.late_reads & ~in_order
+                    yield HazardKind.WRITE_AFTER_READ, earlier, common
+                continue
             yield HazardKind.WRITE_AFTER_WRITE, earlier, step.writes & other.writes & ~in_order
             yield HazardKind.READ_AFTER_WRITE, earlier, step.reads & other.writes & ~in_order
 
@@ -306,7 +318,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     writes = _units((*instruction.definitions, *instruction.destroys))
     if instruction.never:
         reads = writes = 0
-    product = stem in _WARP_GROUP_PRODUCTS and not instruction.never
+    product = stem in WARP_GROUP_PRODUCTS and not instruction.never
     variable = instruction.variable_latency and not instruction.never
     return _TimedInstruction(
         index,

@@ -27,7 +27,12 @@ from verilocc_bench.analysis.liveness import Liveness
 from verilocc_bench.analysis.machine_live_ranges import MachineLiveRanges
 from verilocc_bench.backends.nvidia.distance_table import DistanceTable, PairKind, distance_table
 from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
-from verilocc_bench.backends.nvidia.hazards import Hazard, HazardKind, pending_pairs
+from verilocc_bench.backends.nvidia.hazards import (
+    Hazard,
+    HazardKind,
+    pending_pairs,
+    sums_in_place,
+)
 from verilocc_bench.backends.nvidia.issue_distances import (
     RecentPair,
     RegisterAccess,
@@ -88,7 +93,8 @@ def new_hazards(function: SassFunction, renaming: Mapping[ReferenceKey, int]) ->
     for pair, register in met(kept_apart(function), renaming):
         key = (pair.later, pair.earlier, pair.hazard, pair.cycles is not None)
         found.setdefault(key, {})[f"{pair.first.file}{register}"] = pair
-    return tuple(
+    moved = tuple(_moved_accumulators(function, renaming))
+    return moved + tuple(
         Hazard(
             hazard,
             earlier,
@@ -99,6 +105,25 @@ def new_hazards(function: SassFunction, renaming: Mapping[ReferenceKey, int]) ->
         )
         for (later, earlier, hazard, _), pairs in sorted(found.items())
     )
+
+
+def _moved_accumulators(
+    function: SassFunction, renaming: Mapping[ReferenceKey, int]
+) -> Iterator[Hazard]:
+    """The products of a warp group that no longer add in place, each with its new registers.
+
+    ptxas has none. On an H200 one whose sum goes to other registers, while the product
+    before it is at work, leaves wrong numbers.
+    """
+    for index, instruction in enumerate(function.instructions):
+        use = sums_in_place(instruction)
+        if use is not None:
+            old = instruction.definitions[0]
+            places = (len(instruction.definitions) + use, 0)
+            first, second = (renaming.get((index, place), old.first) for place in places)
+            if first != second:
+                names = (f"{old.file}{first}", f"{old.file}{second}")
+                yield Hazard(HazardKind.READ_AFTER_WRITE, index, index, names)
 
 
 def machine_live_ranges(
