@@ -406,7 +406,12 @@ def test_the_best_come_first_and_are_plotted(page: webdriver.Chrome, site: Path)
     choose(page, "architecture", "gfx90a")  # the entry for one architecture is ranked, too
     rows = [row for row in section.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]
     ranks = [row.find_element(By.CSS_SELECTOR, ".rank").text for row in rows]
-    assert ranks == [str(place) for place in range(1, len(rows) + 1)]
+    scores = [
+        row.find_element(By.CSS_SELECTOR, "[data-figure=score]").get_attribute("data-value")
+        for row in rows
+    ]
+    assert scores == sorted(scores, key=float, reverse=True)
+    assert ranks == [str(1 + scores.index(each)) for each in scores]
 
 
 def test_places_in_a_plot() -> None:
