@@ -3,8 +3,8 @@
     python -m leaderboard.certified_bounds ENTRIES [--dataset DATASET]
 
 ENTRIES is a folder with documents that leaderboard.revalidate wrote: their answers say how few
-registers are known to be enough. Where that is more than the most lanes that are live at once,
-`lower_bound` looks for a proof that no answer needs fewer. DATASET is a copy of the boards'
+registers are known to be enough. Where that is more than the most lanes that are live at once and
+than the row's own `best_lower_bound`, `lower_bound` looks for a proof that no answer needs fewer. DATASET is a copy of the boards'
 dataset; without it, kernels outside the package keep the bounds that they have.
 """
 
@@ -47,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             answered = [each for each in kernels if each["id"] == row.id and each["valid"]]
             if answered:
                 best = min(each["registers"] for each in answered)
-                bound = _bound(row.normalized, best) if best > answered[0]["bound"] else best
+                bound = max(answered[0]["bound"], row.best_lower_bound or 0)
+                if best > bound:
+                    bound = max(bound, _bound(row.normalized, best))
                 found[row.id] = (bound, best)
     lines = [f'"{row}": [{bound}, {best}]' for row, (bound, best) in sorted(found.items())]
     write_atomically(TABLE, "{\n" + ",\n".join(lines) + "\n}\n")
