@@ -9,8 +9,8 @@
 
 Problems: `load_problems`, `load_problem`, `Problem`. Work on one problem:
 `allocate`, `verify`, `opinion`, `bound`, `lower`, `show`. Scores: `evaluate`,
-`load_results`, `Results`. Machine code on the CPU: `run`. Triton's
-kernels as problems: `capture`; our registers in its own compile: `triton.allocator`.
+`load_results`, `Results`. Rewards for a model that learns: `Environment`. Machine
+code on the CPU: `run`. Triton's kernels as problems: `capture`; our registers in its own compile: `triton.allocator`.
 Errors: `InputError`
 for input that cannot be used, `AllocationFailed` where an allocator has no
 answer; both are `VerilocError`s.
@@ -29,6 +29,7 @@ _HOME = {
     "Answer": "verilocc_bench.edits",
     "RunComparison": "verilocc_bench.evaluation.comparison",
     "ContradictionError": "verilocc_bench.errors",
+    "Environment": "verilocc_bench.api.environment",
     "InputError": "verilocc_bench.errors",
     "MissingExtraError": "verilocc_bench.errors",
     "Problem": "verilocc_bench.api.problems",
@@ -57,6 +58,7 @@ __all__ = [
     "AllocationProblem",
     "Answer",
     "ContradictionError",
+    "Environment",
     "InputError",
     "MissingExtraError",
     "Problem",

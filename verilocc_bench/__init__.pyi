@@ -1,5 +1,6 @@
 from verilocc_bench import triton as triton
 from verilocc_bench.analysis import AllocationProblem as AllocationProblem
+from verilocc_bench.api.environment import Environment as Environment
 from verilocc_bench.api.evaluating import evaluate as evaluate
 from verilocc_bench.api.problems import Problem as Problem
 from verilocc_bench.api.problems import load_problem as load_problem
@@ -29,6 +30,7 @@ __all__ = [
     "AllocationProblem",
     "Answer",
     "ContradictionError",
+    "Environment",
     "InputError",
     "MissingExtraError",
     "Problem",
