@@ -10,7 +10,8 @@
 Problems: `load_problems`, `load_problem`, `Problem`. Work on one problem:
 `allocate`, `verify`, `opinion`, `bound`, `lower`, `show`. Scores: `evaluate`,
 `load_results`, `Results`. Rewards for a model that learns: `Environment`. Machine
-code on the CPU: `run`. Triton's kernels as problems: `capture`; our registers in its own compile: `triton.allocator`.
+code on the CPU: `run`. Triton's kernels as problems: `capture`; our registers in its own
+compile: `triton.allocator`.
 Errors: `InputError`
 for input that cannot be used, `AllocationFailed` where an allocator has no
 answer; both are `VerilocError`s.
