@@ -4,8 +4,9 @@
 
 ENTRIES is a folder with documents that leaderboard.revalidate wrote: their answers say how few
 registers are known to be enough. Where that is more than the most lanes that are live at once and
-than the row's own `best_lower_bound`, `lower_bound` looks for a proof that no answer needs fewer. DATASET is a copy
-of the boards' dataset; without it, kernels outside the package keep the bounds that they have.
+than the row's own `best_lower_bound`, `lower_bound` looks for a proof that no answer needs fewer.
+DATASET is a copy of the boards' dataset; without it, kernels outside the package keep the bounds
+that they have.
 """
 
 from __future__ import annotations
