@@ -18,7 +18,7 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "python-api.md").read_text()
     names: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.S | re.M)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(block, names)
     assert names["verdict"].valid
