@@ -50,6 +50,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from verilocc_bench.backends.nvidia.architectures import operations
@@ -333,8 +334,16 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
         encoding >> 113 & 7,
         encoding >> 110 & 7,
         product and "gsb0" in instruction.operands,
-        _units(instruction.uses[-1:]) if product else 0,
+        _accumulator(instruction) if product else 0,
     )
+
+
+def _accumulator(instruction: SassInstruction) -> int:
+    """What a product adds to: the general registers behind the descriptor; RZ is none."""
+    for descriptor, total in pairwise(instruction.uses):
+        if (descriptor.file, total.file) == ("UR", "R"):
+            return _units((total,))
+    return 0
 
 
 def _depbar(instruction: SassInstruction) -> int:
