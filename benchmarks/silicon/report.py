@@ -144,7 +144,7 @@ def picture(document: dict[str, Any]) -> str:
     """Ratios with intervals at each step of blocks, as SVG."""
     rows = [each for each in steps(document) if each[1] != "linear-runnable"]
     height = 60 + 18 * len(rows)
-    low, high, left, width = 0.8, 1.9, 380, 480
+    low, high, left, width = 0.8, 1.9, 430, 440
 
     def x(ratio: float) -> float:
         return left + width * (min(max(ratio, low), high) - low) / (high - low)
