@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verilocc_bench.ir import FixedUnits
-from verilocc_bench.selftest.small_scope.grammar import Environment, Family, RegisterKind
+from verilocc_bench.selftest.small_scope.grammar import EntryState, Family, RegisterKind
 
 _LIVE_IN = (FixedUnits("v", 1, 1),)
 _RESERVED = (FixedUnits("v", 2, 1),)
@@ -60,9 +60,9 @@ FAMILIES: dict[str, Family] = {
             operands=3,
             fixed=FixedUnits("v", 1, 1),
             environments=(
-                Environment(),
-                Environment(live_ins=_LIVE_IN),
-                Environment(_LIVE_IN, _RESERVED),
+                EntryState(),
+                EntryState(live_ins=_LIVE_IN),
+                EntryState(_LIVE_IN, _RESERVED),
             ),
         ),
         Family(
@@ -146,7 +146,7 @@ FAMILIES: dict[str, Family] = {
             undef_uses=False,
             fixed=FixedUnits("v", 1, 1),
             mask=(FixedUnits("v", 1, 1),),
-            environments=(Environment(), Environment(live_ins=_LIVE_IN)),
+            environments=(EntryState(), EntryState(live_ins=_LIVE_IN)),
         ),
         Family(
             name="destroyed-guards",

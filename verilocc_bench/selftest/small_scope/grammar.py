@@ -72,7 +72,7 @@ class RegisterKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class EntryState:
     """The units that hold a value at the entry, and those that must not be assigned."""
 
     live_ins: tuple[FixedUnits, ...] = ()
@@ -109,7 +109,7 @@ class Family:
     fixed_operands: bool = True
     mask: tuple[FixedUnits, ...] = ()
     needed: tuple[int, ...] = ()
-    environments: tuple[Environment, ...] = (Environment(),)
+    environments: tuple[EntryState, ...] = (EntryState(),)
 
 
 @dataclass(frozen=True, slots=True)
