@@ -19,7 +19,9 @@ SOURCE = Path(__file__).with_name("plain.cu")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize(
+    "architecture", [pytest.param("sm_80", marks=pytest.mark.exhaustive), "sm_90"]
+)
 def test_every_kernel_is_read(architecture: str, tmp_path: Path) -> None:
     require_tools()
     nvcc = find_tool("ptxas").with_name("nvcc")
