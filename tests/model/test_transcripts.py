@@ -7,9 +7,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.model.scripted import TINY
 from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.model import transcripts
 from verilocc_bench.model.language_model import Ask, Completion, Finish, Message, TokenSampling
 from verilocc_bench.model.transcripts import TRANSCRIPTS, Transcripts, read_transcripts
 
@@ -90,3 +93,16 @@ def test_a_damaged_byte_spoils_one_line(tmp_path: Path) -> None:
         found = [text for said in texts(tmp_path).values() for text in said]
         assert len(found) >= 5
         assert set(found) <= {"a00", "a01", "a02", "a10", "a11", "a12"}
+
+
+def test_a_line_of_gigabytes_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = keep(tmp_path / TRANSCRIPTS, samples=1)
+    ask, how = ASKS[0], TokenSampling(5)
+    long = Transcripts(found.path, "a")
+    long.keep(Request(PROBLEM, 1, seed=8), 0, ask, how, replace(SAID, text="a" * (1 << 22)))
+    long.close()
+    assert len(read_transcripts(tmp_path)) == 2
+    monkeypatch.setattr(transcripts, "_MOST_BYTES", 1 << 20)
+    assert len(read_transcripts(tmp_path)) == 1

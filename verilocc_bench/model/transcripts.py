@@ -29,6 +29,8 @@ _GZIP = 31
 """The window of zlib that means a gzip member."""
 
 _MAGIC, _PIECE_BYTES = b"\x1f\x8b\x08", 1 << 16
+_MOST_BYTES = 1 << 28
+"""A line of more is passed over: a small file could ask for all memory."""
 
 _LONG = ("prompt", "received")
 """What a run that goes on does not need."""
@@ -172,11 +174,12 @@ def _members(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
     """(end, line) of each whole member; what is damaged is passed over."""
     view, start = memoryview(data), 0
     while (start := data.find(_MAGIC, start)) >= 0:
-        unpacker, text, place = zlib.decompressobj(_GZIP), b"", start
+        unpacker, text, place = zlib.decompressobj(_GZIP), bytearray(), start
         start += 1
         with suppress(zlib.error, ValueError, RecursionError):
-            while not unpacker.eof and place < len(data):
-                text += unpacker.decompress(view[place : place + _PIECE_BYTES])
+            while not unpacker.eof and place < len(data) and len(text) < _MOST_BYTES:
+                piece = view[place : place + _PIECE_BYTES]
+                text += unpacker.decompress(piece, _MOST_BYTES - len(text))
                 place += _PIECE_BYTES
             line = json.loads(text) if unpacker.eof else None
             if isinstance(line, dict) and line.keys() >= _KEYS:
