@@ -170,6 +170,13 @@ def test_a_product_does_not_overwrite_a_factor_of_one_at_work() -> None:
     )
 
 
+def test_a_chain_in_other_registers_is_a_hazard_of_its_own_code() -> None:
+    moved = CHAIN.replace("R24, R44", "R56, R44")
+    (hazard,) = find_hazards(assemble(moved, "sm_90"))
+    assert (hazard.kind, hazard.earlier, hazard.later) == (HazardKind.READ_AFTER_WRITE, 0, 1)
+    assert "R24" in hazard.registers
+
+
 @pytest.mark.parametrize(
     ("registers", "found"),
     [

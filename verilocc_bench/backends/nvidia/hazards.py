@@ -153,10 +153,21 @@ def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
 
 def sums_in_place(instruction: SassInstruction) -> int | None:
     """The number of the use that a product of a warp group adds to and overwrites, or None."""
+    number = _added_to(instruction)
+    if number is None:
+        return None
+    use, total = instruction.uses[number], instruction.definitions[0]
+    return number if (use.first, use.count) == (total.first, total.count) else None
+
+
+def _added_to(instruction: SassInstruction) -> int | None:
+    """The number of the use that a product of a warp group adds to; None where it is RZ.
+
+    It stands behind the descriptor of the second factor.
+    """
     if opcode_stem(instruction.opcode) in WARP_GROUP_PRODUCTS and instruction.definitions:
-        total = instruction.definitions[0]
-        for number, use in enumerate(instruction.uses):
-            if (use.file, use.first, use.count) == (total.file, total.first, total.count):
+        for number, (descriptor, total) in enumerate(pairwise(instruction.uses), 1):
+            if (descriptor.file, total.file) == ("UR", "R"):
                 return number
     return None
 
@@ -265,7 +276,7 @@ class _Analysis:
         for earlier, part in state:
             other = self.steps[earlier]
             product, in_order = other.read_queue == _WARP_GROUP, 0
-            if product and step.accumulator == other.writes:
+            if product and step.accumulator == step.writes == other.writes:
                 in_order = other.writes
             if part == _READS:
                 if step.read_queue is None or step.read_queue != other.read_queue or product:
@@ -320,6 +331,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     if instruction.never:
         reads = writes = 0
     product = stem in WARP_GROUP_PRODUCTS and not instruction.never
+    added = _added_to(instruction)
     variable = instruction.variable_latency and not instruction.never
     return _TimedInstruction(
         index,
@@ -334,16 +346,8 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
         encoding >> 113 & 7,
         encoding >> 110 & 7,
         product and "gsb0" in instruction.operands,
-        _accumulator(instruction) if product else 0,
+        _units((instruction.uses[added],)) if product and added is not None else 0,
     )
-
-
-def _accumulator(instruction: SassInstruction) -> int:
-    """What a product adds to: the general registers behind the descriptor; RZ is none."""
-    for descriptor, total in pairwise(instruction.uses):
-        if (descriptor.file, total.file) == ("UR", "R"):
-            return _units((total,))
-    return 0
 
 
 def _depbar(instruction: SassInstruction) -> int:
