@@ -26,7 +26,6 @@ from tqdm import tqdm
 from benchmarks.distance_mining import Evidence, evidence
 from benchmarks.generated_ptx import generated_kernel
 from dataset_builders.compilers.triton_compiler import compile_to_ptx
-from dataset_builders.sweeps.point import SweepPoint
 from dataset_builders.sweeps.registry import sweep_named
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.distance_table import PairKind
@@ -61,7 +60,11 @@ def compile_sweeps(
 
     With `cubins` the cubins are kept in that folder, for `read_folders`.
     """
-    points = {_identifier(p): p for name in names for p in sweep_named(name).points([architecture])}
+    points = {
+        p.key.replace("-", "_"): p
+        for name in names
+        for p in sweep_named(name).points([architecture])
+    }
     with tempfile.TemporaryDirectory() as cache:
         for group in _missing([*points][:limit], journal):
             texts: dict[str, str] = {}
@@ -132,10 +135,6 @@ def module_of(texts: Mapping[str, str]) -> str:
             raise RejectedKernel("unusual-module", ", ".join(sorted(unusual)) or "several kernels")
         parts.append(f"{_ENTRY}{name}({kernel.partition('(')[2]}")
     return "\n".join(parts)
-
-
-def _identifier(point: SweepPoint) -> str:
-    return point.key.replace("-", "_")
 
 
 def read_folders(folders: Sequence[Path], architecture: str, journal: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -118,9 +118,19 @@ def build_dataset(
     report = BuildReport(output, None)
     with storage_errors_named(output), Journal(output / WORK_FOLDER, made_by) as journal:
         _compile_all(points, journal, execution, compiler, report, progress=progress)
-        report.summary = _release(
-            points, journal, output, manifest, execution, progress=progress, beside=beside
+        staging = journal.folder / "dataset"
+        if staging.exists():
+            shutil.rmtree(staging)
+        report.summary = write_dataset(
+            points,
+            journal,
+            staging,
+            manifest,
+            execution=execution,
+            progress=progress,
+            beside=beside,
         )
+        install(staging, output)
         journal.remove()
     report.wall_seconds = time.perf_counter() - started
     return report
@@ -166,29 +176,3 @@ def _add(total: Timings, timings: Timings | None) -> None:
         total.triton_seconds += timings.triton_seconds
         total.compiler_seconds += timings.compiler_seconds
         total.own_seconds += timings.own_seconds
-
-
-def _release(
-    points: Sequence[BuildPoint],
-    journal: Journal,
-    output: Path,
-    manifest: Mapping[str, Any],
-    execution: Execution,
-    *,
-    progress: bool,
-    beside: Path | None,
-) -> ReleaseSummary:
-    staging = journal.folder / "dataset"
-    if staging.exists():
-        shutil.rmtree(staging)
-    summary = write_dataset(
-        points,
-        journal,
-        staging,
-        manifest,
-        execution=execution,
-        progress=progress,
-        beside=beside,
-    )
-    install(staging, output)
-    return summary

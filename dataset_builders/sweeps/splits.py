@@ -63,7 +63,11 @@ def split_of(sweep_name: str, point: SweepPoint | ExpertPoint) -> str:
     """
     if isinstance(point, ExpertPoint) or sweep_name == "mini":
         return "test"
-    return set_aside(point) or _splits_of_groups().get(point.group) or _by_hash(point.group)
+    return (
+        set_aside(point)
+        or _splits_of_groups().get(point.group)
+        or _TENTHS.get(int(_digest(point.group)[:16], 16) % _PERIOD, "train")
+    )
 
 
 def set_aside(point: SweepPoint) -> str | None:
@@ -130,10 +134,6 @@ def _rank(group: str) -> tuple[str, int, str]:
     stratum, _, shape = group.rpartition("/")
     size = math.prod(int(extent) for extent in shape.split("x"))
     return stratum, size, _digest(group)
-
-
-def _by_hash(group: str) -> str:
-    return _TENTHS.get(int(_digest(group)[:16], 16) % _PERIOD, "train")
 
 
 def _digest(group: str) -> str:

@@ -95,7 +95,10 @@ def parquet_batches(
     with open_parquet(path) as (file, opened):
         names = _names(opened, columns, path)
         rows = min(size, _rows_at_once(file, opened, names, path))
-        budget = _budget(file.seek(0, os.SEEK_END))
+        file_bytes = file.seek(0, os.SEEK_END)
+        limit = FLOOR_BYTES + RATIO * file_bytes
+        words = f"{limit:,} bytes accepted of a file of {file_bytes:,}"
+        budget = MemoryBudget(limit, words)
         metadata = opened.metadata
         groups = [n for n in range(metadata.num_row_groups) if metadata.row_group(n).num_rows]
         if not groups:
@@ -127,12 +130,6 @@ def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Pat
     for name in names:
         _check_type(name, schema.field(name).type, path)
     return names
-
-
-def _budget(file_bytes: int) -> MemoryBudget:
-    limit = FLOOR_BYTES + RATIO * file_bytes
-    words = f"{limit:,} bytes accepted of a file of {file_bytes:,}"
-    return MemoryBudget(limit, words)
 
 
 def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:

@@ -52,12 +52,6 @@ def _scoring(problem: KernelProblem, heads: int) -> Scoring:
     )
 
 
-def _with_bias(scoring: Scoring, bias: Array) -> Scoring:
-    return Scoring(
-        scoring.scale, scoring.softcap, scoring.slopes, bias, scoring.causal, scoring.window
-    )
-
-
 def mha_forward(problem: KernelProblem) -> Launch:
     """A tile of queries of one head a program.
 
@@ -85,7 +79,9 @@ def mha_forward(problem: KernelProblem) -> Launch:
     if problem.on("matrix_bias"):
         bias = problem.operand(heads, queries, keys, element=element)
         problem.strides("bias", problem.put("bias", bias, element, apart="bias_row"), "head row")
-        scoring = _with_bias(scoring, bias)
+        scoring = Scoring(
+            scoring.scale, scoring.softcap, scoring.slopes, bias, scoring.causal, scoring.window
+        )
     else:
         problem.set(bias_head=0, bias_row=0)
     full = (batches, heads, queries)

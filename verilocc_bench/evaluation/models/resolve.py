@@ -64,7 +64,14 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
     settings = settings_kind(name)() if settings is None else settings
     match settings:
         case EndpointSettings():
-            return _endpoint(name, settings)
+            from verilocc_bench.model.allocator import LanguageModelAllocator, first_format
+            from verilocc_bench.model.endpoint import EndpointModel
+
+            prompt_format = first_format(settings.prompt_format)
+            prompt_format.check(settings)
+            return LanguageModelAllocator(
+                name, EndpointModel(name, settings), prompt_format, settings
+            )
         case LocalModelSettings():
             from verilocc_bench.model.allocator import language_model_allocator
             from verilocc_bench.model.notes.notes_allocator import NotesAllocator
@@ -108,12 +115,3 @@ def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
         raise InputError(f"feedback 'repair' is for language models, which {name!r} is not")
     if name.startswith("predictions:") and settings.guided:
         raise InputError("answers from a file cannot be guided: nobody is there to ask again")
-
-
-def _endpoint(name: str, settings: EndpointSettings) -> Allocator:
-    from verilocc_bench.model.allocator import LanguageModelAllocator, first_format
-    from verilocc_bench.model.endpoint import EndpointModel
-
-    prompt_format = first_format(settings.prompt_format)
-    prompt_format.check(settings)
-    return LanguageModelAllocator(name, EndpointModel(name, settings), prompt_format, settings)
