@@ -62,10 +62,12 @@ def write_transcript_pages(runs: Sequence[ReportedRun], report: Path) -> str | N
     shown = {"style": style, "policy": "default-src 'none'; style-src 'unsafe-inline'"}
     for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
         text = environment.get_template("sample.html").render(
-            **shown, page=page, before=before, after=after
+            **shown, title=page.title, page=page, before=before, after=after
         )
         write_atomically(folder / page.name, text)
-    listed = environment.get_template("samples.html").render(**shown, pages=pages)
+    listed = environment.get_template("samples.html").render(
+        **shown, title="Samples of language models", pages=pages
+    )
     write_atomically(folder / "index.html", listed)
     return f"{folder.name}/index.html"
 
