@@ -31,8 +31,13 @@ from dataset_builders.building.progress import KernelBar
 from dataset_builders.compilers.built_kernel import Timings
 from dataset_builders.execution.storage import storage_errors_named
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
-from dataset_builders.journal.journal import Journal, decode_document, encode_document
-from dataset_builders.journal.results import result_document, result_from_document
+from dataset_builders.journal.journal import (
+    Journal,
+    decode_document,
+    encode_document,
+    result_document,
+    result_from_document,
+)
 from dataset_builders.release.writer import ReleaseSummary, write_dataset
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import read_data

@@ -14,8 +14,7 @@ from dataset_builders.compilers.compile_nvidia import build_nvidia_kernel
 from dataset_builders.compilers.llvm import LLVMCompiler
 from dataset_builders.execution.storage import is_storage_error, temporary_folder_is_full
 from dataset_builders.experts.registry import SOURCES
-from dataset_builders.journal.journal import encode_document
-from dataset_builders.journal.results import result_document
+from dataset_builders.journal.journal import encode_document, result_document
 from dataset_builders.sweeps import SweepPoint
 from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.backends import backend_of

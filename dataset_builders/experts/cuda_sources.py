@@ -13,8 +13,7 @@ from dataset_builders.experts.archives import Archive
 from dataset_builders.experts.cuda_rows import row_of_cubin
 from dataset_builders.experts.cutlass_points import cutlass_points
 from dataset_builders.experts.cutlass_text import cutlass_text
-from dataset_builders.experts.flash_points import flash_points
-from dataset_builders.experts.flash_text import flash_text
+from dataset_builders.experts.flash import flash_points, flash_text
 from dataset_builders.experts.nvcc import OPTIONS, compile_cubin, compiler_versions, folder_hash
 from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.backends.nvidia.tools import CUDA_OPTIONS, CUDA_TOOLS, find_tool, tool_version

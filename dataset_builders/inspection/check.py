@@ -32,14 +32,13 @@ from dataset_builders.inspection.layout import (
     locate_dataset,
 )
 from dataset_builders.inspection.leakage_check import check_leakage, sampled_pairs
-from dataset_builders.inspection.lists_check import check_lists
+from dataset_builders.inspection.lists_check import check_lists, check_relations
 from dataset_builders.inspection.parquet_stream import (
     NULLABLE,
     column_faults,
     read_columns,
     stream_rows,
 )
-from dataset_builders.inspection.relations_check import check_relations
 from dataset_builders.inspection.row_check import RowOrigin, row_problems
 from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_SWEEPS

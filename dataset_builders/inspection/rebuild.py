@@ -33,8 +33,7 @@ from dataset_builders.inspection.layout import (
     read_manifest,
 )
 from dataset_builders.inspection.parquet_stream import stream_rows
-from dataset_builders.journal.journal import decode_document
-from dataset_builders.journal.results import result_from_document
+from dataset_builders.journal.journal import decode_document, result_from_document
 from dataset_builders.sweeps import point_from_json
 from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.experts import EXPERT_KERNELS, expert_point_from_json

@@ -14,13 +14,16 @@ import shutil
 import sys
 import zlib
 from collections.abc import Mapping
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
 from dataset_builders.execution.storage import storage_errors_named
-from dataset_builders.journal.results import PointResult, result_from_document
-from verilocc_bench.errors import InputError
+from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
+from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import read_json, write_atomically
 
 _SUFFIX = ".json.gz"
@@ -151,3 +154,37 @@ def _is_whole(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class PointResult:
+    """A row with its raw code (machine IR or a cubin), or the kind and the reason of a rejection.
+
+    `timings` is None if nothing was measured.
+    """
+
+    row: Row | None
+    raw: RawRow | None
+    rejection: tuple[str, str] | None
+    timings: Timings | None = None
+
+
+def result_document(result: BuiltKernel | RejectedKernel) -> dict[str, Any]:
+    """The journal's document of a result."""
+    if isinstance(result, RejectedKernel):
+        return {"timings": None, "rejection": [result.kind, result.reason]}
+    columns = asdict(result.row)
+    for name in RELEASE_COLUMNS:
+        del columns[name]
+    return {"timings": astuple(result.timings), "row": columns, "raw": asdict(result.raw)}
+
+
+def result_from_document(document: Mapping[str, Any]) -> PointResult:
+    """The result of a document. Raises KeyError, TypeError or ValueError for other documents."""
+    measured = document.get("timings")
+    timings = None if measured is None else Timings(*measured)
+    if "rejection" in document:
+        kind, reason = document["rejection"]
+        return PointResult(None, None, (str(kind), str(reason)), timings)
+    row = Row(**{**RELEASE_COLUMNS, **document["row"]})
+    return PointResult(row, RawRow(**document["raw"]), None, timings)

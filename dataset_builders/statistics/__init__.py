@@ -1,9 +1,13 @@
 """A dataset folder in figures: facts of rows, tables, plots."""
 
-from dataset_builders.statistics.leakage import Leakage, read_leakage
 from dataset_builders.statistics.plots import PLOTS, draw_plots
 from dataset_builders.statistics.rows import RowFacts, read_facts
-from dataset_builders.statistics.summary import DatasetStatistics, statistics_of
+from dataset_builders.statistics.summary import (
+    DatasetStatistics,
+    Leakage,
+    read_leakage,
+    statistics_of,
+)
 
 __all__ = [
     "PLOTS",

@@ -11,9 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dataset_builders.statistics.leakage import Leakage, SplitDistance
 from dataset_builders.statistics.rows import RowFacts
-from dataset_builders.statistics.summary import DatasetStatistics, by_key, mean, quartiles, share
+from dataset_builders.statistics.summary import (
+    DatasetStatistics,
+    Leakage,
+    SplitDistance,
+    by_key,
+    mean,
+    quartiles,
+    share,
+)
 
 
 def statistics_document(statistics: DatasetStatistics) -> dict[str, Any]:

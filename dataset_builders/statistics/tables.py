@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from dataset_builders.statistics.leakage import Leakage
 from dataset_builders.statistics.rows import RowFacts
 from dataset_builders.statistics.summary import (
     DatasetStatistics,
+    Leakage,
     by_key,
     in_order,
     mean,

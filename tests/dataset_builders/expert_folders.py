@@ -14,8 +14,7 @@ from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
 from dataset_builders.experts.archives import Archive
 from dataset_builders.experts.cuda_rows import row_of_cubin
 from dataset_builders.experts.registry import SOURCES
-from dataset_builders.journal.journal import Journal, encode_document
-from dataset_builders.journal.results import result_document
+from dataset_builders.journal.journal import Journal, encode_document, result_document
 from dataset_builders.release import writer
 from dataset_builders.sweeps.experts import EXPERT, ExpertPoint, make_expert_point
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, tool_version

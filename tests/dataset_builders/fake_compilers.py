@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
-from dataset_builders.journal.journal import encode_document
-from dataset_builders.journal.results import result_document
+from dataset_builders.journal.journal import encode_document, result_document
 from dataset_builders.sweeps import SweepPoint
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS

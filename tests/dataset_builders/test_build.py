@@ -16,8 +16,7 @@ import pytest
 from dataset_builders.building.fingerprint import fingerprint
 from dataset_builders.building.install import WORK_FOLDER
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
-from dataset_builders.journal.journal import Journal
-from dataset_builders.journal.results import result_document
+from dataset_builders.journal.journal import Journal, result_document
 from dataset_builders.release.better_labels import open_journal
 from dataset_builders.sweeps import sweep_named
 from dataset_builders.sweeps.splits import SPLITS

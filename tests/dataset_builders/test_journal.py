@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
-from dataset_builders.journal.journal import Journal
-from dataset_builders.journal.results import result_document
+from dataset_builders.journal.journal import Journal, result_document
 from verilocc_bench.dataset import RawRow, load_rows
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, RejectedKernel
