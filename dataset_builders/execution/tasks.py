@@ -23,8 +23,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from dataset_builders.execution.cluster import Cluster
 from dataset_builders.execution.storage import is_storage_error, storage_error
-from dataset_builders.execution.supervisor import Orders, TaskReply
-from dataset_builders.execution.task_process import LocalPool
+from dataset_builders.execution.supervisor import LocalPool, Orders, TaskReply
 from verilocc_bench.errors import InputError, VerilocError
 
 DEFAULT_TIME_LIMIT_SECONDS = 600.0

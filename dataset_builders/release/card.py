@@ -54,14 +54,13 @@ def dataset_card(
     rows: FolderCounts,
     manifest: Mapping[str, Any],
     *,
-    statistics: DatasetStatistics | None = None,
+    statistics: DatasetStatistics,
     plots: Sequence[str] = (),
     repository: str = HUB_NAME,
 ) -> str:
     """The README.md of a dataset folder: YAML head and text.
 
-    `rows` counts by (track folder, architecture, family, split). Without
-    `statistics` the sections that need them are left out. `plots` are the names
+    `rows` counts by (track folder, architecture, family, split). `plots` are the names
     of files in the folder `plots`. `repository` is the dataset's id on the Hub.
     """
     facts = CardFacts(rows, manifest, statistics, tuple(plots), repository)
@@ -71,6 +70,7 @@ def dataset_card(
 
 def _head(facts: CardFacts) -> dict[str, Any]:
     licenses = sorted(name.lower() for name in facts.licenses)
+    count = sum(facts.counts.values())
     return {
         "license": licenses[0] if len(licenses) == 1 else licenses,
         "pretty_name": "Register allocation for GPU kernels"
@@ -78,7 +78,9 @@ def _head(facts: CardFacts) -> dict[str, Any]:
         "language": ["code"],
         "annotations_creators": ["machine-generated"],
         "source_datasets": ["original"],
-        "size_categories": [_size_category(sum(facts.counts.values()))],
+        "size_categories": [
+            next((name for limit, name in _SIZE_CATEGORIES if count < limit), "100K<n<1M")
+        ],
         "task_categories": ["text-generation"],
         "tags": [
             *("code", "compilers", "register-allocation", "gpu", "machine-ir"),
@@ -89,10 +91,6 @@ def _head(facts: CardFacts) -> dict[str, Any]:
             expert_configs(facts.counts) if facts.is_expert else card_configs(facts.counts)
         ),
     }
-
-
-def _size_category(rows: int) -> str:
-    return next((name for limit, name in _SIZE_CATEGORIES if rows < limit), "100K<n<1M")
 
 
 def card_configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:

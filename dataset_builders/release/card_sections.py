@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from tabulate import tabulate
@@ -34,7 +33,7 @@ class CardFacts:
 
     counts: FolderCounts
     manifest: Mapping[str, Any]
-    statistics: DatasetStatistics | None
+    statistics: DatasetStatistics
     plots: tuple[str, ...]
     repository: str
 
@@ -56,8 +55,7 @@ class CardFacts:
     @property
     def licenses(self) -> set[str]:
         """The SPDX identifiers of the rows."""
-        rows = () if self.statistics is None else self.statistics.rows
-        return {row.license for row in rows} or {"Apache-2.0"}
+        return {row.license for row in self.statistics.rows} or {"Apache-2.0"}
 
 
 def card_text(facts: CardFacts) -> str:
@@ -72,10 +70,6 @@ def card_text(facts: CardFacts) -> str:
         if text:
             sections.append(f"## {title}\n\n{text.strip()}")
     return "\n\n".join(sections) + "\n"
-
-
-def _usage(facts: CardFacts) -> str:
-    return usage(facts.counts, facts.manifest["sweep"], facts.repository)
 
 
 def _configs(facts: CardFacts) -> str:
@@ -101,13 +95,10 @@ def _configs(facts: CardFacts) -> str:
     return _names_table(rows, ("config", "rows"))
 
 
-def _columns(facts: CardFacts) -> str:
-    del facts
-    table = _names_table(
-        [(f"`{n}`", text) for n, text in words.COLUMNS.items()], ("column", "holds")
-    )
-    raw = _names_table(
-        [(f"`{n}`", text) for n, text in words.RAW_COLUMNS.items()], ("column", "holds")
+def _columns(_: CardFacts) -> str:
+    table, raw = (
+        _names_table([(f"`{name}`", text) for name, text in columns.items()], ("column", "holds"))
+        for columns in (words.COLUMNS, words.RAW_COLUMNS)
     )
     return f"{table}\n\nThose of the config `raw`:\n\n{raw}"
 
@@ -128,8 +119,6 @@ def _counts(facts: CardFacts) -> str:
 
 
 def _sizes(facts: CardFacts) -> str:
-    if facts.statistics is None:
-        return ""
     sizes, registers = tables.size_table(facts.statistics), tables.register_table(facts.statistics)
     types = tables.value_table(facts.statistics, "data type", lambda row: row.data_type)
     heads = tables.value_table(facts.statistics, "head dimension", lambda row: row.head_dimension)
@@ -146,31 +135,19 @@ def _origin(facts: CardFacts) -> str:
     own = experts if facts.is_expert else words
     parts = [own.ORIGIN]
     parts += [text for vendor, text in own.VENDORS.items() if vendor in facts.vendors]
-    if facts.statistics is not None:
-        parts.append(_explained(tables.kernel_table(facts.statistics)))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, _explained(tables.kernel_table(facts.statistics))])
 
 
 def _labels(facts: CardFacts) -> str:
-    if facts.statistics is None:
-        return words.LABELS
     sources, quality = (
         _explained(table(facts.statistics)) for table in (tables.label_table, tables.quality_table)
     )
     return f"{words.LABELS}\n\n{sources}\n\n{quality}{_plot(facts, 'registers.png')}"
 
 
-def _verification(facts: CardFacts) -> str:
-    del facts
-    return words.VERIFICATION
-
-
 def _duplicates(facts: CardFacts) -> str:
-    statistics = facts.statistics
-    if statistics is None:
-        return ""
-    parts = [f"{_cluster_text(statistics)} {words.DISTANCE}"]
-    distances = tables.leakage_table(statistics.leakage)
+    parts = [f"{_cluster_text(facts.statistics)} {words.DISTANCE}"]
+    distances = tables.leakage_table(facts.statistics.leakage)
     if distances.rows:
         parts.append(_explained(distances) + _plot(facts, "distances.png"))
     return "\n\n".join(parts)
@@ -192,8 +169,6 @@ def _rejected(facts: CardFacts) -> str:
     manifest = facts.manifest
     made = "taken" if facts.is_expert else "compiled"
     points = f"{manifest['points']:,} points of the sweep `{manifest['sweep']}` were {made}"
-    if facts.statistics is None:
-        return f"{points}; what was rejected is in `rejected.jsonl` with its reason."
     table = tables.rejected_table(facts.statistics.rejected)
     if not table.rows:
         return f"{points}, and every one gave a row."
@@ -214,7 +189,13 @@ def _limits(facts: CardFacts) -> str:
 
 def _rebuilding(facts: CardFacts) -> str:
     manifest = facts.manifest
-    archs = ",".join(manifest["archs"])
+    archs, sweep, points = ",".join(manifest["archs"]), manifest["sweep"], manifest["points"]
+    # A dataset that has only the first points of its sweep says so.
+    whole = sweep not in SWEEPS or SWEEPS[sweep].count(manifest["archs"]) == points
+    limit = "" if whole else f" --limit {points}"
+    needs = "the extra `build`"
+    if facts.is_expert:
+        needs = "the extra `expert`, the libraries (`make expert-archives`), g++"
     versions = ", ".join(
         f"{name} {number}" for name, number in sorted(manifest["versions"].items())
     )
@@ -227,33 +208,15 @@ def _rebuilding(facts: CardFacts) -> str:
 whole of it is built by
 
 ```
-verilocc-bench build --sweep {manifest["sweep"]} --arch {archs}{_limit(manifest)} --output DIR
+verilocc-bench build --sweep {sweep} --arch {archs}{limit} --output DIR
 ```
 
-which needs {_needs(facts)} and no GPU. `manifest.json` has the hashes of all files, and of the
+which needs {needs} and no GPU. `manifest.json` has the hashes of all files, and of the
 sources of the kernels; `rejected.jsonl` why a point of the sweep gave no row.
 
 Versions: {versions}. Flags:
 
 {_names_table(flags, ("stage", "flags"))}"""
-
-
-def _needs(facts: CardFacts) -> str:
-    if facts.is_expert:
-        return "the extra `expert`, the libraries (`make expert-archives`), g++"
-    return "the extra `build`"
-
-
-def _limit(manifest: Mapping[str, Any]) -> str:
-    """The option that says so where a dataset has only the first points of its sweep."""
-    points = manifest["points"]
-    all_points = _points_of(manifest["sweep"], tuple(manifest["archs"]))
-    return "" if all_points in (None, points) else f" --limit {points}"
-
-
-@cache
-def _points_of(sweep: str, archs: tuple[str, ...]) -> int | None:
-    return SWEEPS[sweep].count(archs) if sweep in SWEEPS else None
 
 
 def _licence(facts: CardFacts) -> str:
@@ -273,7 +236,7 @@ def _citation(facts: CardFacts) -> str:
 
 
 _SECTIONS: dict[str, Callable[[CardFacts], str]] = {
-    "Load": _usage,
+    "Load": lambda facts: usage(facts.counts, facts.manifest["sweep"], facts.repository),
     "Configs": _configs,
     "Columns": _columns,
     "Splits": _splits,
@@ -281,7 +244,7 @@ _SECTIONS: dict[str, Callable[[CardFacts], str]] = {
     "Sizes": _sizes,
     "Where rows come from": _origin,
     "Labels": _labels,
-    "Verification": _verification,
+    "Verification": lambda _: words.VERIFICATION,
     "Duplicates and leakage": _duplicates,
     "Rejected": _rejected,
     "Uses": _uses,

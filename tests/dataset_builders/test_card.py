@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from dataset_builders.release.card import dataset_card, write_card
 from dataset_builders.release.card_text import COLUMNS, LIMITS, RAW_COLUMNS
 from dataset_builders.release.citation import bibtex, read_citation
-from dataset_builders.statistics import PLOTS, statistics_of
+from dataset_builders.statistics import PLOTS, DatasetStatistics, statistics_of
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import (
@@ -34,6 +34,7 @@ from verilocc_bench.dataset import (
 from verilocc_bench.errors import MissingExtraError
 
 MANIFEST = json.loads((embedded_path() / "manifest.json").read_text())
+NOTHING = DatasetStatistics((), {}, None, {})
 DEFAULT = MANIFEST | {"sweep": "default"}
 NAME = "verilocc/regalloc"
 PLACES = {
@@ -236,11 +237,11 @@ def test_what_is_not_known_is_not_said(card: str, embedded_card: str) -> None:
 
 def test_only_what_concerns_its_vendors() -> None:
     rows = {("data", "gfx942", "gemm", "train"): 3}
-    amd = dataset_card(rows, DEFAULT | {"archs": ["gfx942"]})
+    amd = dataset_card(rows, DEFAULT | {"archs": ["gfx942"]}, statistics=NOTHING)
     assert "LLVM's\ngreedy" in amd
     assert "ptxas is closed" not in amd
     assert LIMITS["nvidia"][:40] not in amd
-    nvidia = dataset_card({("data", "sm_80", "mha", "test"): 3}, MANIFEST)
+    nvidia = dataset_card({("data", "sm_80", "mha", "test"): 3}, MANIFEST, statistics=NOTHING)
     assert "greedy allocator chose" not in nvidia
     assert "`split`" not in "".join(cells(nvidia, "Configs")[-2])
 
@@ -287,7 +288,7 @@ def test_the_same_card_every_time(folder: Path, card: str) -> None:
 
 def test_a_doi_only_where_there_is_one() -> None:
     rows = {("data", "gfx942", "gemm", "train"): 3}
-    text = dataset_card(rows, DEFAULT | {"doi": "10.5281/zenodo.1"})
+    text = dataset_card(rows, DEFAULT | {"doi": "10.5281/zenodo.1"}, statistics=NOTHING)
     (software,) = re.findall(r"@software\{.*?\n\}", text, re.S)
     assert "  doi = {10.5281/zenodo.1}," in software
     assert text.count("10.5281/zenodo.1") == 1
@@ -310,7 +311,7 @@ def test_bibtex_has_what_the_citation_has() -> None:
 
 def test_the_repository_is_named() -> None:
     rows = {("data", "gfx942", "gemm", "train"): 3}
-    text = dataset_card(rows, DEFAULT, repository="someone/else")
+    text = dataset_card(rows, DEFAULT, statistics=NOTHING, repository="someone/else")
     assert "hf download someone/else " in text
     assert NAME not in text
     assert "@" not in text.split("## Cite")[0]
