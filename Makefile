@@ -26,7 +26,7 @@ MUTANT_JOBS ?= 2
 # Tests start hundreds of processes: none of them should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help evaluate test test-fast test-exhaustive collected check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-long fuzz-small mutants distances docs benchmark study expert-study figures leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast test-exhaustive collected check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-long fuzz-small mutants distances docs benchmark study figures leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -138,12 +138,6 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	$(BIN)/python -m benchmarks.machine_code measure --dataset $(STUDY)/sample --answers machine-code compiled --measured $(STUDY)/machine-code.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compiler-times $(STUDY)/sample -o $(STUDY)/compiler-times.jsonl
 	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl --compiler-times $(STUDY)/compiler-times.jsonl --images docs/images
-
-expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels differ, and how good their registers are
-	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study
-	$(BIN)/python -m benchmarks.expert_study.best_answers $(DATASET)/expert -o results/expert-study/best.jsonl
-	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert --model predictions:results/expert-study/best.jsonl --machine-code --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study/best
-	$(BIN)/python -m benchmarks.expert_study $(DATASET)/expert --sweep $(DATASET) --results results/expert-study --images docs/images
 
 figures: $(VENV)/dev ## Make the figures of the README
 	$(BIN)/python -m benchmarks.figures docs/images

@@ -2,17 +2,12 @@
 
 python -m benchmarks.machine_code measure --measured FILE.jsonl [--dataset mini] [--split test]
                                           [--each N] [--most N] [--compiled N] [--answers …]
-python -m benchmarks.machine_code execute --measured FILE.jsonl [--dataset mini] [--most N]
-                                          [--limit N] [--compiled N]
 python -m benchmarks.machine_code report --measured FILE.jsonl …
 
 `measure` asks `best` for registers, for machine code, and for machine code with compiled
 answers, and takes all three and the label to machine code by `compare`. `--each` takes
-the first rows by id of each architecture and family. `execute` runs the label's code,
-that of the model alone and that with compiled answers in the interpreter, and counts what
-the waves execute; a kernel that it cannot run is kept with the reason. Both go on
-from their file. `report` prints the tables of docs/machine-code.md from any number of
-files of `measure`, and after `--executed` from those of `execute`.
+the first rows by id of each architecture and family. It goes on from its file. `report`
+prints the tables of docs/machine-code.md from any number of such files.
 """
 
 from __future__ import annotations
@@ -20,8 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +27,6 @@ from verilocc_bench.api.working import allocate, verify
 from verilocc_bench.backends import ComparedAllocation, backend_of
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.execution import AnswerExecutor
 
 Record = dict[str, Any]
 
@@ -49,7 +42,6 @@ METRICS = {
     "loop_cycles": "llvm-mca's cycles",
 }
 TOLERANCE = {"loop_cycles": 0.005}
-EXECUTED = ("instructions", "waits", "wait_states")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,19 +54,14 @@ def main(arguments: list[str] | None = None) -> int:
     measuring.set_defaults(action=_measure)
     measuring.add_argument("--each", type=int, help="rows of each architecture and family")
     measuring.add_argument("--answers", nargs="+", choices=list(ANSWERS), default=list(ANSWERS))
-    executing = commands.add_parser("execute")
-    executing.set_defaults(action=_execute)
-    for each in (measuring, executing):
-        each.add_argument("--dataset", default="mini")
-        each.add_argument("--split", default="test")
-        each.add_argument("--most", type=int, default=10**9, help="the most instructions of a row")
-        each.add_argument("--measured", type=Path, required=True)
-        each.add_argument("--compiled", type=int, default=16, metavar="N")
-    executing.add_argument("--limit", type=int)
+    measuring.add_argument("--dataset", default="mini")
+    measuring.add_argument("--split", default="test")
+    measuring.add_argument("--most", type=int, default=10**9, help="the most instructions of a row")
+    measuring.add_argument("--measured", type=Path, required=True)
+    measuring.add_argument("--compiled", type=int, default=16, metavar="N")
     reporting = commands.add_parser("report")
     reporting.set_defaults(action=_report)
     reporting.add_argument("--measured", type=Path, nargs="+", required=True)
-    reporting.add_argument("--executed", type=Path, nargs="*", default=[])
     return run_command(parser, arguments)
 
 
@@ -83,26 +70,6 @@ def read(path: Path) -> list[Record]:
     if not path.is_file():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def _go_on(
-    path: Path,
-    rows: Sequence[problems.Problem],
-    answers: set[str],
-    measure: Callable[[problems.Problem, Sequence[str]], Record],
-) -> None:
-    """Adds a record for each row that has none in the file, or none of some of the answers."""
-    known: dict[str, set[str]] = {}
-    for each in read(path):
-        known.setdefault(each["id"], set()).update(each.get("metrics", {}))
-    with path.open("a", encoding="utf-8") as file:
-        left = [row for row in rows if row.id not in known or not answers <= known[row.id]]
-        for row in tqdm(left, unit="kernel"):
-            missing = [name for name in ANSWERS if name in answers - known.get(row.id, set())]
-            own = measure(row, missing)
-            record = {"id": row.id, "title": row.title, "arch": row.target.name, **own}
-            file.write(json.dumps(record) + "\n")
-            file.flush()
 
 
 def _rows(options: argparse.Namespace) -> list[problems.Problem]:
@@ -127,8 +94,18 @@ def _measure(options: argparse.Namespace) -> None:
             rows.append(row)
     # Small ones first: an interrupted run has seen most.
     rows.sort(key=lambda row: (row.function.instruction_count, row.id))
-    wanted = set(options.answers)
-    _go_on(options.measured, rows, wanted, lambda row, some: measure(row, some, options.compiled))
+    known: dict[str, set[str]] = {}
+    for each in read(options.measured):
+        known.setdefault(each["id"], set()).update(each["metrics"])
+    with options.measured.open("a", encoding="utf-8") as file:
+        for row in tqdm(rows, unit="kernel"):
+            wanted = set(options.answers) - known.get(row.id, set())
+            if wanted:
+                answers = [name for name in ANSWERS if name in wanted]
+                own = measure(row, answers, options.compiled)
+                record = {"id": row.id, "title": row.title, "arch": row.target.name, **own}
+                file.write(json.dumps(record) + "\n")
+                file.flush()
 
 
 def measure(row: problems.Problem, answers: Sequence[str], compiled: int) -> Record:
@@ -163,47 +140,12 @@ def measure(row: problems.Problem, answers: Sequence[str], compiled: int) -> Rec
     }
 
 
-def _execute(options: argparse.Namespace) -> None:
-    rows = sorted(_rows(options), key=lambda row: row.function.instruction_count)
-    rows = rows[: options.limit]
-    _go_on(options.measured, rows, set(), lambda row, _: execute(row, options.compiled))
-
-
-def execute(row: problems.Problem, compiled: int) -> Record:
-    """What the waves of one work-group execute, by the code of the label and of two answers.
-
-    If the kernel cannot be run, `counts` is empty and `why_not` has the reason.
-    """
-    assert row.label is not None
-    assert row.row is not None
-    instructions = row.function.instruction_count
-    try:
-        executor = AnswerExecutor.of_row(row.kernel(), row.row, tiles=1, asynchronous=False)
-    except InputError as error:
-        return {"instructions": instructions, "counts": {}, "why_not": str(error)}
-    sides = {
-        LABEL: Answer(row.label),
-        MODEL: allocate(row, "best", objective="machine-code"),
-        COMPILED: allocate(row, "best", objective="machine-code", compiled=compiled),
-    }
-    counts = {}
-    for name, answer in sides.items():
-        done = executor.execute(answer)
-        if not done.accepted:
-            raise InputError(f"{row.title}, {name}: executed, it gives {done.outcome}: {done.why}")
-        counts[name] = dict(done.counts)
-    return {"instructions": instructions, "counts": counts}
-
-
 def _report(options: argparse.Namespace) -> None:
     records = [each for path in options.measured for each in read(path)]
     if not records:
         raise InputError("nothing is measured", source=options.measured[0])
     for lines in (summary(records), mixed(records)):
         print("\n".join(lines), end="\n\n")
-    executed = [each for path in options.executed for each in read(path)]
-    if executed:
-        print("\n".join(execution_table(executed)))
 
 
 def _pairs(records: Iterable[Record], answer: str, metric: str) -> Iterator[tuple[float, float]]:
@@ -267,30 +209,6 @@ def mixed(records: list[Record], answer: str = COMPILED) -> list[str]:
             title = f"`{each['id'][:8]}` {each['arch']} {each['family']}"
             worse, better = ", ".join(words[1]), ", ".join(words[-1])
             lines.append(f"| {title} | {each['instructions']:,} | {worse} | {better} |")
-    return lines
-
-
-def execution_table(records: list[Record]) -> list[str]:
-    """What the waves execute, by kind of instruction, beside the label, for each answer."""
-    records = [each for each in records if {MODEL, COMPILED} <= each["counts"].keys()]
-    kinds = sorted({kind for each in records for side in each["counts"].values() for kind in side})
-    title = f"executed, {len(records)} kernels"
-    lines = [
-        f"| answer | {title} | LLVM | answer | change | less | equal | more |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for answer, kind in product((MODEL, COMPILED), kinds):
-        pairs = [
-            (each["counts"][LABEL].get(kind, 0), each["counts"][answer].get(kind, 0))
-            for each in records
-        ]
-        before, after = (sum(side) for side in zip(*pairs, strict=True))
-        signs = [verdict(label, own, kind) for label, own in pairs]
-        change = f"{(after / before - 1) * 100:+.1f} %" if before else "–"
-        counts = " | ".join(str(signs.count(sign)) for sign in (-1, 0, 1))
-        lines.append(
-            f"| {ANSWERS[answer]} | {kind} | {before:,} | {after:,} | {change} | {counts} |"
-        )
     return lines
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks import machine_code
-from benchmarks.machine_code import COMPILED, LABEL, MODEL, execution_table, main, mixed, summary
+from benchmarks.machine_code import COMPILED, LABEL, MODEL, main, mixed, summary
 from verilocc_bench.api.problems import Problem, load_problem
 from verilocc_bench.backends import backend_of
 from verilocc_bench.backends.amdgpu import code_cost, code_worth
@@ -59,16 +59,6 @@ def test_kernels_with_more_of_something_are_listed_with_what_they_have_less_of()
         "| `00000000` gfx90a mha | 7 | waits 20 → 30 | llvm-mca's cycles 100 → 90 |",
         "| `00000000` gfx90a mha | 7 | llvm-mca's cycles 100 → 100.6 |  |",
     ]
-
-
-def test_executed_counts_are_summed_by_kind() -> None:
-    counts = {LABEL: {"wait": 10, "nop": 4}, MODEL: {"wait": 5}, COMPILED: {"wait": 9, "nop": 4}}
-    lines = execution_table([{"counts": counts}, {"counts": counts}, {"counts": {}}])
-    assert lines[0].startswith("| answer | executed, 2 kernels |")
-    assert "| machine-code | nop | 8 | 0 | -100.0 % | 2 | 0 | 0 |" in lines
-    assert "| machine-code | wait | 20 | 10 | -50.0 % | 2 | 0 | 0 |" in lines
-    assert "| compiled | nop | 8 | 8 | +0.0 % | 0 | 2 | 0 |" in lines
-    assert "| compiled | wait | 20 | 18 | -10.0 % | 2 | 0 | 0 |" in lines
 
 
 def test_the_report_reads_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
