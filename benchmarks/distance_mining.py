@@ -30,7 +30,7 @@ from verilocc_bench.backends.nvidia.records import SassFunction
 class Evidence:
     """The pairs of one kind and one distance in a kernel; `example` is the first of them.
 
-    If they are not `plain`, they are no evidence for the table. Then `cycles` is the
+    If they are not `plain`, they do not count for the table. Then `cycles` is the
     sum of the stall counts.
     """
 

@@ -122,7 +122,7 @@ def generated_kernel(seed: int) -> str:
 
 
 class _Generator:
-    """A kernel of so many registers, with its own favourites among the instructions."""
+    """A kernel with its own number of registers and its own favourites among the instructions."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance

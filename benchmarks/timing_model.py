@@ -22,8 +22,8 @@ as hostile as the control words allow:
 
 A value is destroyed if a late read finds another value than the text means, if a late
 write comes after a younger one, or if a register is overwritten too soon for an
-instruction of fixed latency. What the compiler's own registers show is no objection:
-the model knows less than ptxas does. Executions are the same for all assignments, so a
+instruction of fixed latency. A value that the compiler's own registers destroy does
+not count: the model knows less than ptxas does. Executions are the same for all assignments, so a
 model makes its schedules once, and judges any number of assignments by them.
 
 Limits: executions are samples. Each instruction that control can reach is executed at

@@ -135,7 +135,7 @@ def _targets(function: SassFunction, instruction: SassInstruction, stem: str) ->
 
 
 def _barriers_of(operands: Sequence[str]) -> int:
-    """The barriers for which a DEPBAR waits until none of them is raised."""
+    """The barriers for which a DEPBAR waits until all of them are lowered."""
     named: list[str] = [text for operand in operands[2:] for text in operand.strip("{}").split(",")]
     if len(operands) > 1 and int(operands[1], 0) == 0:
         named.append(operands[0].lstrip("SB"))

@@ -5,8 +5,8 @@ called five floors down is optimized five times and more. Here only a function t
 calls is compiled. Those that it calls are parts of it: they are translated, and optimized
 where they are used.
 
-What is compiled is kept beside the room, or in numba's cache folder where that cannot be
-written. It is of no use as soon as any file of the room changes. (Numba by itself looks at
+Compiled code is kept beside the room, or in numba's cache folder where that cannot be
+written. It expires as soon as any file of the room changes. (Numba by itself looks at
 the function's own file alone.) One process at a time compiles; the others wait, and take
 what it kept.
 """

@@ -253,8 +253,8 @@ def opened_to_write(path: Path) -> Iterator[BinaryIO]:
     """A file to write to, which is in its place, whole, when the body ends without an error.
 
     An existing file keeps its mode, and its owner where that is permitted;
-    folders that are missing are made. What is not a regular file is written to at
-    once: a pipe waits for its reader. Raises InputError where that fails.
+    folders that are missing are made. Anything but a regular file is written to
+    at once: a pipe waits for its reader. Raises InputError where that fails.
     """
     try:
         number = _descriptor(path)

@@ -108,12 +108,10 @@ class _Judge:
         if not verdict.valid:
             return _failed("wrong", seconds)
         assert verdict.registers_used is not None
-        conflicts = count_bank_conflicts(self.problem, answer)
         return Measured(
             verdict.registers_used[VECTOR],
             verdict.occupancy,
-            conflicts.any,
-            conflicts.all,
+            count_bank_conflicts(self.problem, answer).any,
             count_identity_copies(self.problem, answer),
             seconds,
             optimal=optimal,
@@ -121,7 +119,7 @@ class _Judge:
 
 
 def _failed(reason: str, seconds: float | None) -> Measured:
-    return Measured(None, None, None, None, None, seconds, failure=reason)
+    return Measured(None, None, None, None, seconds, failure=reason)
 
 
 def _labels(row: Row, judge: _Judge) -> dict[str, Measured]:

@@ -11,9 +11,9 @@ from typing import Any
 class Measured:
     """One allocator's answer to one kernel.
 
-    `registers` are of the vector files. `conflicts` and `conflicts_all` are
-    weighted by loop depth, `copies` counts copies that became identities. If
-    there is no valid answer, all of these are None, and `failure` says why.
+    `registers` are of the vector files. `conflicts` are weighted by loop
+    depth, `copies` counts copies that became identities. Without a valid
+    answer all of these are None, and `failure` says why.
     `seconds` of processor time are None for the compilers, whose answers are in
     the dataset. `optimal`: the allocator itself has proved its answer optimal.
     """
@@ -21,7 +21,6 @@ class Measured:
     registers: int | None
     occupancy: int | None
     conflicts: int | None
-    conflicts_all: int | None
     copies: int | None
     seconds: float | None
     failure: str | None = None

@@ -9,7 +9,6 @@ from typing import Any
 
 from benchmarks import machine_code
 from benchmarks.allocation_study import tables
-from benchmarks.allocation_study.code_tables import runnable_table
 from benchmarks.allocation_study.plots import draw_plots
 from benchmarks.allocation_study.running import Study, read_study
 from verilocc_bench.errors import InputError
@@ -63,7 +62,7 @@ def _further_tables(study: Study, sources: Sources) -> Iterator[tuple[str, str]]
         yield "LLVM's own time", tables.compiler_time_table(records, study.measurements)
     if sources.runnable is not None:
         records = _records(sources.runnable)
-        yield "Answers that run", runnable_table(records, study.measurements)
+        yield "Answers that run", tables.runnable_table(records, study.measurements)
     if sources.machine_code is not None:
         lines = machine_code.summary(_records(sources.machine_code))
         yield "The cost of code", "\n".join(lines)

@@ -142,7 +142,7 @@ class TextFunction:
         self.last[register] = max(self.last[register], position)
 
     def _find_live_ranges(self) -> None:
-        """Liveness over blocks: what is live at an edge is live through to the block's ends."""
+        """Liveness over blocks: a value live at an edge is live through to the block's ends."""
         changed = True
         while changed:
             changed = False

@@ -34,7 +34,7 @@ class BestOf:
             if verdict.valid and verdict.registers_used is not None:
                 found.append((verdict.registers_used["vector"], place, answer))
         if not found:
-            raise AllocationFailed("none of them has an answer")
+            raise AllocationFailed("all of them failed")
         return min(found)[2]
 
 

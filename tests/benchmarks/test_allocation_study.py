@@ -30,8 +30,8 @@ def answer(
     registers: int | None, occupancy: int = 8, conflicts: int = 0, copies: int = 0
 ) -> Measured:
     if registers is None:
-        return Measured(None, None, None, None, None, 0.5, failure="unknown")
-    return Measured(registers, occupancy, conflicts, 0, copies, 0.5)
+        return Measured(None, None, None, None, 0.5, failure="unknown")
+    return Measured(registers, occupancy, conflicts, copies, 0.5)
 
 
 def kernel(number: int, compiler: Measured, best: Measured, **other: object) -> Measurement:

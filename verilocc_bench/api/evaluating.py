@@ -84,7 +84,7 @@ def evaluate(
     ]
     temporary = TemporaryFolder() if output_path is None else None
     path = Path(output_path or "") if temporary is None else temporary.path
-    # Of a temporary folder nobody needs to be told.
+    # A temporary folder is not worth a word.
     tell = {} if temporary is None else {"tell": lambda _: None}
     found = evaluate_together(
         configurations,

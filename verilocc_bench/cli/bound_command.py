@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         bound = lower_bound(problem, solver=options.solver)
     else:
         bound = from_json(read_json(options.check), problem)
-    # What is printed is always what the checker has seen, whoever made it.
+    # The checker has seen every bound that is printed, whoever made it.
     check_bound(problem, bound)
     document = {
         "id": problem.id,

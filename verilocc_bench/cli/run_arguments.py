@@ -22,7 +22,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--fast",
         action="store_true",
         help="loads land at once; by default they land only at the wait that covers them, and "
-        "what is read too soon is poison",
+        "a value that is read too soon is poison",
     )
     parser.add_argument(
         "--trace",

@@ -3,7 +3,7 @@
 `NAME:expert` stands for the kernels of a dataset that experts wrote: the config
 `expert` on the Hub, the folder `expert` of a folder. `NAME:sm_90` stands for the rows of
 that architecture alone. NAME itself stands for the published architectures, or for all
-of a dataset that has none of these.
+of a dataset without these.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _loaded_rows(
     return tuple(sorted(_checked(found, name, track, check_texts), key=_order))
 
 
-# What is embedded is read once in a process: like code, it does not change meanwhile.
+# Embedded rows are read once in a process: like code, they do not change meanwhile.
 _embedded_rows = functools.cache(_loaded_rows)
 
 

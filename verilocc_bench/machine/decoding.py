@@ -1,4 +1,4 @@
-"""Instructions from text to rows of numbers. What is not known is refused by name, at once."""
+"""Instructions from text to rows of numbers. Anything unknown is refused by name, at once."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ def run(
     ones may be left out and are zero. `block` is the size of a work-group, by
     default the largest that the kernel allows. With `asynchronous` time is made
     adversarial: results of loads land only at the wait that covers them, and
-    what is read too soon is poison. `order` and `first_wave` say in which order the
+    a value that is read too soon is poison. `order` and `first_wave` say in which order the
     waves of a work-group run between two barriers.
 
     Raises InputError for what is not supported, before anything runs, and Fault

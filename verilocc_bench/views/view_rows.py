@@ -55,7 +55,7 @@ class Label:
                 return ("normalized",)
 
     def answer(self, row: AnyRow) -> dict[str, str] | None:
-        """The answer of a row, or None if it has none of this kind.
+        """The answer of a row, or None without an answer of this kind.
 
         Raises InputError if a column is missing or does not hold an answer.
         """

@@ -17,7 +17,7 @@ from verilocc_bench.backends.amdgpu.cycles import Analyzer, LoopEstimate, estima
 
 CLOSING_WORDS = (
     "llvm-mca knows nothing of register banks, of memory or of other waves: "
-    "none of this is a measurement"
+    "these are no measurements"
 )
 
 _EQUAL_CYCLES = 0.001  # of the cycles

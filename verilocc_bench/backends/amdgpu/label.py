@@ -251,7 +251,7 @@ def _settle(
         raise LiveRangesSplit(f"{len(kept)} copies where there were {len(left)}")
     solutions = _solutions([i for i in left if i.opcode == "COPY"], kept, registers)
     if not solutions:
-        raise LiveRangesSplit("a copy appeared that is none of the function's own")
+        raise LiveRangesSplit("a copy appeared that the function does not have")
     if len(solutions) > 1 and any(s != solutions[0] for s in solutions[1:]):
         return False
     registers.update(solutions[0])
