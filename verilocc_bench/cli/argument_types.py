@@ -1,4 +1,4 @@
-"""Types of options of the command line, and how help shows their defaults."""
+"""Types of options of the command line, shared options, and how help shows their defaults."""
 
 from __future__ import annotations
 
@@ -21,6 +21,37 @@ class HelpFormatter(argparse.HelpFormatter):
             return action.help
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
         return f"{action.help} (default: {shown})"
+
+
+Arguments = argparse.ArgumentParser | argparse._ArgumentGroup
+"""What options are added to."""
+
+
+def add_output(
+    parser: Arguments, help_text: str, *, folder: bool = False, required: bool = False
+) -> None:
+    """Adds `--output`, a file or a folder to write to."""
+    kind, metavar = (output_folder, "DIR") if folder else (output_file, "FILE")
+    parser.add_argument(
+        "-o", "--output", type=kind, required=required, metavar=metavar, help=help_text
+    )
+
+
+def add_other(parser: Arguments) -> None:
+    """Adds the second answer of a comparison."""
+    help_text = "a file with another; by default the compiler's own assignment"
+    parser.add_argument("other", metavar="OTHER", type=Path, nargs="?", help=help_text)
+
+
+def add_arrays(parser: Arguments) -> None:
+    """Adds the arguments of a kernel of one's own."""
+    parser.add_argument(
+        "--arguments",
+        type=Path,
+        metavar="ARRAYS.npz",
+        help="the arguments in the order of the kernel's: arrays, and arrays without dimensions "
+        "for numbers",
+    )
 
 
 def natural(text: str) -> int:

@@ -9,6 +9,8 @@ from typing import Any
 
 from verilocc_bench.cli.argument_types import (
     HelpFormatter,
+    add_other,
+    add_output,
     budget,
     names,
     natural,
@@ -70,6 +72,14 @@ def _add_instance(parser: argparse.ArgumentParser) -> None:
     )
     _add_dataset(parser)
     _add_machine_ir(parser)
+
+
+def _add_code_and_answer(parser: argparse.ArgumentParser) -> None:
+    help_text = "an id of the dataset, or a file: .ll, .mir, PTX or cubin"
+    parser.add_argument("instance", metavar="KERNEL", help=help_text)
+    _add_dataset(parser)
+    _add_machine_ir(parser)
+    parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
 
 
 def _add_machine_ir(parser: argparse.ArgumentParser) -> None:
@@ -159,13 +169,7 @@ def _verify(parser: argparse.ArgumentParser) -> None:
 
 def _problem(parser: argparse.ArgumentParser) -> None:
     _add_instance(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=output_file,
-        metavar="FILE",
-        help="write the problem there, with the compiler's answer, as a row in JSON",
-    )
+    add_output(parser, "write the problem there, with the compiler's answer, as a row in JSON")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -178,9 +182,7 @@ def _bound(parser: argparse.ArgumentParser) -> None:
         help="only what takes milliseconds: one program point, no solver (extra: exact)",
     )
     parser.add_argument("--check", type=Path, metavar="FILE", help="check this proof instead")
-    parser.add_argument(
-        "-o", "--output", type=output_file, metavar="FILE", help="the proof as JSON"
-    )
+    add_output(parser, "the proof as JSON")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -188,9 +190,7 @@ def _allocate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="M", help="an allocator")
     _add_instance(parser)
     parser.add_argument("--seed", type=natural, default=0, help="seed")
-    parser.add_argument(
-        "-o", "--output", type=output_file, metavar="FILE", help="write the answer there"
-    )
+    add_output(parser, "write the answer there")
     add_settings(parser)
 
 
@@ -211,28 +211,16 @@ def _normalize(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="say instead which functions of the file can be read, and of the others why not",
     )
-    parser.add_argument(
-        "-o", "--output", type=output_file, metavar="FILE", help="write the text there"
-    )
+    add_output(parser, "write the text there")
 
 
 def _lower(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "instance",
-        metavar="KERNEL",
-        help="an id of the dataset, or a file: .ll, .mir, PTX or cubin",
-    )
-    _add_dataset(parser)
-    _add_machine_ir(parser)
-    parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=output_file,
-        required=True,
-        metavar="FILE",
-        help="write there: a cubin for sm_80; for gfx90a and gfx942 assembly (.s) or an object "
+    _add_code_and_answer(parser)
+    add_output(
+        parser,
+        "write there: a cubin for sm_80; for gfx90a and gfx942 assembly (.s) or an object "
         "file (.o), which llc of LLVM 22 makes, or the machine IR with the answer in it (.mir)",
+        required=True,
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
@@ -243,27 +231,12 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "instance",
-        metavar="KERNEL",
-        help="an id of the dataset, or a file: .ll, .mir, PTX or cubin",
-    )
-    _add_dataset(parser)
-    _add_machine_ir(parser)
-    parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
-    parser.add_argument(
-        "other",
-        metavar="OTHER",
-        type=Path,
-        nargs="?",
-        help="a file with another; by default the compiler's own assignment",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=output_folder,
-        metavar="DIR",
-        help="write both kernels, the answers, the comparison and the commands there",
+    _add_code_and_answer(parser)
+    add_other(parser)
+    add_output(
+        parser,
+        "write both kernels, the answers, the comparison and the commands there",
+        folder=True,
     )
     parser.add_argument(
         "--execute",
@@ -303,13 +276,8 @@ def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "other", metavar="OTHER", type=Path, nargs="?", help="a file with another, to stand beside"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=output_file,
-        required=True,
-        metavar="FILE",
-        help="a picture (.png, .svg, .pdf), or a page to look around in (.html)",
+    add_output(
+        parser, "a picture (.png, .svg, .pdf), or a page to look around in (.html)", required=True
     )
 
 
@@ -340,7 +308,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
         metavar="OWNER/NAME",
         help="the dataset's id on the Hub, for eval-results",
     )
-    parser.add_argument("-o", "--output", type=output_file, metavar="FILE", help="write there")
+    add_output(parser, "write there")
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from verilocc_bench.cli.argument_types import names, natural, output_folder, positive
+from verilocc_bench.cli.argument_types import (
+    add_arrays,
+    add_other,
+    add_output,
+    names,
+    natural,
+    positive,
+)
 from verilocc_bench.cli.run_arguments import sizes
 
 
@@ -14,14 +21,7 @@ def add_capture_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arch", type=names, required=True, metavar="A,…", help="compile for these architectures"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=output_folder,
-        required=True,
-        metavar="DIR",
-        help="write the dataset there; a new or empty folder",
-    )
+    add_output(parser, "write the dataset there; a new or empty folder", folder=True, required=True)
     parser.add_argument(
         "--license",
         default="NOASSERTION",
@@ -43,20 +43,8 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "answer", metavar="ANSWER", type=Path, nargs="?", help="a file with one answer"
     )
-    parser.add_argument(
-        "other",
-        metavar="OTHER",
-        type=Path,
-        nargs="?",
-        help="a file with another; by default the compiler's own assignment",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=output_folder,
-        metavar="DIR",
-        help="write the folder there, or add the kernel to it",
-    )
+    add_other(parser)
+    add_output(parser, "write the folder there, or add the kernel to it", folder=True)
     parser.add_argument(
         "--tiles",
         type=positive,
@@ -70,13 +58,7 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
         help="blocks of the loop along K or the keys, for rows with a reference (default: a few)",
     )
     own = parser.add_argument_group("a launch of one's own")
-    own.add_argument(
-        "--arguments",
-        type=Path,
-        metavar="ARRAYS.npz",
-        help="the arguments in the order of the kernel's: arrays, and arrays without dimensions "
-        "for numbers",
-    )
+    add_arrays(own)
     own.add_argument("--grid", type=sizes, metavar="X,Y,Z", help="how many work-groups or blocks")
     own.add_argument(
         "--threads", type=positive, metavar="N", help="threads of each (default: the row's)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from verilocc_bench.cli.argument_types import natural, output_file, positive
+from verilocc_bench.cli.argument_types import add_arrays, add_output, natural, positive
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -44,13 +44,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group(
         "a kernel of one's own", "KERNEL is then a code object (.o, .hsaco, .co)"
     )
-    own.add_argument(
-        "--arguments",
-        type=Path,
-        metavar="ARRAYS.npz",
-        help="the arguments in the order of the kernel's: arrays, and arrays without dimensions "
-        "for numbers",
-    )
+    add_arrays(own)
     own.add_argument("--grid", type=sizes, metavar="X,Y,Z", help="how many work-groups")
     own.add_argument(
         "--block",
@@ -58,9 +52,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="X,Y,Z",
         help="work-items of a work-group (default: the most that the kernel allows)",
     )
-    own.add_argument(
-        "-o", "--output", type=output_file, metavar="FILE", help="write all arrays there, as .npz"
-    )
+    add_output(own, "write all arrays there, as .npz")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

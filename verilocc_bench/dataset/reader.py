@@ -155,14 +155,7 @@ def load_raw_row(
 
     Raises InputError if the split has no row of that id.
     """
-    folder = _folder(name)
-    rows: Iterable[RawRow]
-    if folder is not None:
-        paths = sorted(folder.glob(f"raw/*/*/*/{split}-*.parquet"))
-        rows = (row for _, row in _read(folder, paths, RawRow))
-    else:
-        rows = read_hub(*_on_the_hub(name, "raw"), split, revision, RawRow)
-    for row in rows:
+    for row in _raw_rows(name, split, revision):
         if row.id == identifier:
             return row
     raise InputError(
@@ -177,14 +170,16 @@ def load_raw_rows(
 
     In a folder only the files of `arch` are read.
     """
-    folder = _folder(name)
-    rows: Iterable[RawRow]
-    if folder is not None:
-        paths = sorted(folder.glob(f"raw/*/{arch}/*/{split}-*.parquet"))
-        rows = (row for _, row in _read(folder, paths, RawRow))
-    else:
-        rows = read_hub(*_on_the_hub(name, "raw"), split, revision, RawRow)
+    rows = _raw_rows(name, split, revision, arch)
     return {row.id: row for row in rows if row.format == raw_format}
+
+
+def _raw_rows(name: str, split: str, revision: str | None, arch: str = "*") -> Iterable[RawRow]:
+    folder = _folder(name)
+    if folder is None:
+        return read_hub(*_on_the_hub(name, "raw"), split, revision, RawRow)
+    paths = sorted(folder.glob(f"raw/*/{arch}/*/{split}-*.parquet"))
+    return (row for _, row in _read(folder, paths, RawRow))
 
 
 def _on_the_hub(name: str, config: str) -> tuple[str, str]:

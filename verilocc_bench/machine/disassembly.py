@@ -46,7 +46,7 @@ class CodeInstruction:
 
 @cache
 def find_objdump() -> Path:
-    """The program. Raises InputError where there is none of LLVM 22."""
+    """The program. Raises InputError without one of LLVM 22."""
     named = os.environ.get(_VARIABLE)
     for name in (named,) if named else _NAMES:
         found = shutil.which(name)

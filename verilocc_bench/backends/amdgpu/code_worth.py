@@ -17,7 +17,7 @@ from verilocc_bench.backends.amdgpu.cycles import Analyzer, LoopEstimate, estima
 
 CLOSING_WORDS = (
     "llvm-mca knows nothing of register banks, of memory or of other waves: "
-    "these are no measurements"
+    "these are not measurements"
 )
 
 _EQUAL_CYCLES = 0.001  # of the cycles

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.selftest.small_scope.grammar import EntryState, Family, RegisterKind
 
+_AMD = partial(Family, target="gfx942")
+_GUARDED = partial(
+    Family, target="sm_80", early_clobbers=False, ties=False, undef_uses=False, guards=True
+)
 _LIVE_IN = (FixedUnits("v", 1, 1),)
 _RESERVED = (FixedUnits("v", 2, 1),)
 
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        Family(
+        _AMD(
             name="lanes",
-            target="gfx942",
             budgets=(("v", 4),),
             kinds=(RegisterKind("v", most=2), RegisterKind("v", 2, most=2)),
             registers=2,
             operands=3,
         ),
-        Family(
+        _AMD(
             name="aligned",
-            target="gfx942",
             budgets=(("v", 4),),
             kinds=(RegisterKind("v", most=2), RegisterKind("v", 2, 2, most=2)),
             registers=2,
@@ -31,9 +35,8 @@ FAMILIES: dict[str, Family] = {
             undef_uses=False,
             needed=(1,),
         ),
-        Family(
+        _AMD(
             name="four-operands",
-            target="gfx942",
             budgets=(("v", 3),),
             kinds=(RegisterKind("v"), RegisterKind("v", 2)),
             registers=2,
@@ -43,17 +46,15 @@ FAMILIES: dict[str, Family] = {
             undef_uses=False,
             needed=(0, 1),
         ),
-        Family(
+        _AMD(
             name="three-registers",
-            target="gfx942",
             budgets=(("v", 3),),
             kinds=(RegisterKind("v", most=3),),
             registers=3,
             operands=4,
         ),
-        Family(
+        _AMD(
             name="fixed",
-            target="gfx942",
             budgets=(("v", 4),),
             kinds=(RegisterKind("v", most=2), RegisterKind("v", 2)),
             registers=2,
@@ -65,66 +66,49 @@ FAMILIES: dict[str, Family] = {
                 EntryState(_LIVE_IN, _RESERVED),
             ),
         ),
-        Family(
+        _GUARDED(
             name="guards",
-            target="sm_80",
             budgets=(("R", 3), ("P", 1)),
             kinds=(RegisterKind("R", most=2), RegisterKind("P")),
             registers=3,
             operands=3,
-            early_clobbers=False,
-            ties=False,
-            undef_uses=False,
-            guards=True,
         ),
-        Family(
+        _GUARDED(
             name="two-predicates",
-            target="sm_80",
             budgets=(("R", 3), ("P", 2)),
             kinds=(RegisterKind("R", most=2), RegisterKind("P", most=2)),
             registers=4,
             operands=2,
             definitions=1,
             uses=1,
-            early_clobbers=False,
-            ties=False,
-            undef_uses=False,
-            guards=True,
             needed=(1,),
         ),
-        Family(
+        _GUARDED(
             name="guarded-marks",
-            target="sm_80",
             budgets=(("R", 3), ("P", 1)),
             kinds=(RegisterKind("R", most=2),),
             registers=2,
             operands=3,
             definitions=1,
             uses=1,
-            undef_uses=False,
-            guards=True,
+            early_clobbers=True,
+            ties=True,
             fixed=FixedUnits("P", 0, 1),
         ),
-        Family(
+        _GUARDED(
             name="guarded-lanes",
-            target="sm_80",
             budgets=(("R", 3), ("P", 1)),
             kinds=(RegisterKind("R"), RegisterKind("R", 2)),
             registers=2,
             operands=3,
             definitions=1,
             uses=1,
-            early_clobbers=False,
-            ties=False,
-            undef_uses=False,
-            guards=True,
             fixed=FixedUnits("P", 0, 1),
             fixed_operands=False,
             needed=(0, 1),
         ),
-        Family(
+        _AMD(
             name="destroyed",
-            target="gfx942",
             budgets=(("v", 4),),
             kinds=(RegisterKind("v", most=2), RegisterKind("v", 2)),
             registers=2,
@@ -136,9 +120,8 @@ FAMILIES: dict[str, Family] = {
             undef_uses=False,
             mask=(FixedUnits("v", 0, 1), FixedUnits("v", 2, 1)),
         ),
-        Family(
+        _AMD(
             name="destroyed-fixed",
-            target="gfx942",
             budgets=(("v", 3),),
             kinds=(RegisterKind("v", most=2),),
             registers=2,
@@ -148,19 +131,14 @@ FAMILIES: dict[str, Family] = {
             mask=(FixedUnits("v", 1, 1),),
             environments=(EntryState(), EntryState(live_ins=_LIVE_IN)),
         ),
-        Family(
+        _GUARDED(
             name="destroyed-guards",
-            target="sm_80",
             budgets=(("R", 3), ("P", 1)),
             kinds=(RegisterKind("R", most=2), RegisterKind("P")),
             registers=3,
             operands=2,
             definitions=1,
             uses=1,
-            early_clobbers=False,
-            ties=False,
-            undef_uses=False,
-            guards=True,
             mask=(FixedUnits("R", 0, 2),),
         ),
     )
