@@ -1,7 +1,7 @@
 """A dataset folder in figures: facts of rows, tables, plots."""
 
 from dataset_builders.statistics.plots import PLOTS, draw_plots
-from dataset_builders.statistics.rows import RowFacts, read_facts
+from dataset_builders.statistics.row_facts import RowFacts, read_facts
 from dataset_builders.statistics.summary import (
     DatasetStatistics,
     Leakage,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dataset_builders.statistics.rows import RowFacts
+from dataset_builders.statistics.row_facts import RowFacts
 from dataset_builders.statistics.summary import (
     DatasetStatistics,
     Leakage,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dataset_builders.statistics.rows import RowFacts
+from dataset_builders.statistics.row_facts import RowFacts
 from dataset_builders.statistics.summary import DatasetStatistics, by_key, in_order
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import MissingExtraError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dataset_builders.statistics.rows import RowFacts, read_facts
+from dataset_builders.statistics.row_facts import RowFacts, read_facts
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, read_json

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from dataset_builders.statistics.rows import RowFacts
+from dataset_builders.statistics.row_facts import RowFacts
 from dataset_builders.statistics.summary import (
     DatasetStatistics,
     Leakage,

@@ -9,8 +9,8 @@ import pytest
 from tests.allocators.vector_registers import vector_registers
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.allocators import BUILT_IN, Request
-from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed

@@ -11,13 +11,13 @@ from verilocc_bench.allocators.protocol import LabelUse
 from verilocc_bench.allocators.search.answer_comparison import answer_cost, legal_assignment
 from verilocc_bench.allocators.search.code_loop import code_cost, shuffle_loop
 from verilocc_bench.allocators.search.code_refining import collect_costs, costs_beside, descend
-from verilocc_bench.allocators.search.compiled import random_state
-from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.allocators.search.placing import SearchBudget
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
+from verilocc_bench.allocators.search.search_compilation import random_state
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.analysis.code_cost import CodeCost

@@ -16,7 +16,7 @@ from verilocc_bench.allocators.exact.exact_allocator import constraint_programmi
 from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
 from verilocc_bench.allocators.exact.minimizing import minimize
 from verilocc_bench.allocators.register_state import RegisterState
-from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import BoundKind, lower_bound
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate

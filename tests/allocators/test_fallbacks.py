@@ -11,8 +11,8 @@ from verilocc_bench.allocators.protocol import Response
 from verilocc_bench.allocators.registry import ANSWER_ALONE
 from verilocc_bench.allocators.search import fallbacks, portfolio
 from verilocc_bench.allocators.search.first_fit_orders import node_orders
-from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import SearchOptions
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, ContradictionError, InputError
 from verilocc_bench.selftest.generate import random_function

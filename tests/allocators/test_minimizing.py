@@ -10,7 +10,7 @@ import pytest
 from verilocc_bench.allocators.exact import minimizing
 from verilocc_bench.allocators.exact.exact_placing import ExactResult, ExactStatus
 from verilocc_bench.allocators.exact.minimizing import Minimum, minimize
-from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds import BoundKind
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques, other_pairs

@@ -21,8 +21,8 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.allocators.protocol import AllocationInterrupted, LabelUse
 from verilocc_bench.allocators.search import placing, portfolio
-from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.allocators.search.refinement_items import Weights
 from verilocc_bench.allocators.search.refining import refinement_cost

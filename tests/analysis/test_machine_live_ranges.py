@@ -6,7 +6,7 @@ from tests.backends.nvidia.assembly import normalize
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.register_state import RegisterState
-from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineLiveRanges, MachineProblem
 from verilocc_bench.verification import Verifier

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dataset_builders.experts.sweep import EXPERT_SWEEPS_BY_NAME
+from dataset_builders.experts.expert_sweep import EXPERT_SWEEPS_BY_NAME
 from dataset_builders.inspection.check import check_dataset
 from dataset_builders.sweeps.experts import EXPERT_KERNELS, EXPERT_MINI
 from verilocc_bench.cli import main

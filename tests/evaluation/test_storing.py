@@ -21,13 +21,13 @@ from verilocc_bench.allocators import (
     linear_scan,
 )
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.evaluation.chosen_rows import SplitRow
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.ledger import Ledger
 from verilocc_bench.evaluation.outcome import measure_outcome
 from verilocc_bench.evaluation.prepared import PreparedRow, PreparedRows
 from verilocc_bench.evaluation.records import Judged, Outcome, Sample
-from verilocc_bench.evaluation.rows import SplitRow
 from verilocc_bench.evaluation.storing import AllocatorRun, RowSamples
 
 ROWS = sorted(load_rows("mini").rows, key=lambda row: row.n_instructions)[:2]

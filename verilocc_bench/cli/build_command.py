@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     """Builds the dataset and says what became of the points."""
     from dataset_builders.building.build import build_dataset
     from dataset_builders.execution.tasks import Execution
-    from dataset_builders.experts.sweep import EXPERT_SWEEPS_BY_NAME
+    from dataset_builders.experts.expert_sweep import EXPERT_SWEEPS_BY_NAME
     from dataset_builders.sweeps import sweep_named
     from dataset_builders.sweeps.experts import EXPERT
 

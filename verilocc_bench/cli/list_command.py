@@ -71,7 +71,7 @@ def _datasets() -> list[dict[str, Any]]:
 def _sweeps() -> list[dict[str, Any]]:
     from collections import Counter
 
-    from dataset_builders.experts.sweep import EXPERT_SWEEPS_BY_NAME, ExpertSweep
+    from dataset_builders.experts.expert_sweep import EXPERT_SWEEPS_BY_NAME, ExpertSweep
     from dataset_builders.sweeps import SWEEPS, Sweep
 
     rows: list[dict[str, Any]] = []

@@ -13,8 +13,8 @@ from verilocc_bench.edits.edited_function import (
     last_place,
     replaced_function,
 )
+from verilocc_bench.edits.edits_json import edits_to_json, parse_edits
 from verilocc_bench.edits.execution_mask import VectorPlaces
-from verilocc_bench.edits.json_form import edits_to_json, parse_edits
 from verilocc_bench.edits.records import (
     NO_EDITS,
     Answer,

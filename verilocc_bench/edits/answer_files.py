@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.edits.json_form import edits_to_json, parse_edits
+from verilocc_bench.edits.edits_json import edits_to_json, parse_edits
 from verilocc_bench.edits.records import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, parse_json, read_text

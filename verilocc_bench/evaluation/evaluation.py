@@ -23,6 +23,7 @@ from tqdm import tqdm
 from verilocc_bench.allocators import Allocator, LabelUse
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.chosen_rows import ChosenRows, choose_rows, known_ids
 from verilocc_bench.evaluation.configuration import RunConfiguration, ledger_settings
 from verilocc_bench.evaluation.few_shot import load_few_shot
 from verilocc_bench.evaluation.fingerprints import fingerprint
@@ -31,7 +32,6 @@ from verilocc_bench.evaluation.machine_code import check_machine_code, measure_m
 from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.evaluation.records import RowResult
 from verilocc_bench.evaluation.results import RESULTS, make_results, write_run
-from verilocc_bench.evaluation.rows import ChosenRows, choose_rows, known_ids
 from verilocc_bench.evaluation.scheduling import complete_runs
 from verilocc_bench.evaluation.storing import AllocatorRun
 from verilocc_bench.files import read_json

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from verilocc_bench.allocators import Allocator, Example, PromptIdentity, Response
 from verilocc_bench.dataset import Row
+from verilocc_bench.evaluation.chosen_rows import SplitRow
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.ledger import Ledger, LedgerWriter
 from verilocc_bench.evaluation.outcome import measure_outcome
 from verilocc_bench.evaluation.prepared import PreparedRow, PreparedRows
 from verilocc_bench.evaluation.records import Judged, Outcome, RowResult, Sample, Timing
-from verilocc_bench.evaluation.rows import SplitRow
 
 Progress = Callable[[int], object]
 """Is told how many samples more are done."""

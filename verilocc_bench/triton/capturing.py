@@ -19,8 +19,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dataset_builders.capturing.folder import write_captured
-from dataset_builders.capturing.rows import CapturedCode, CapturedRows, RefusedKernel, captured_rows
+from dataset_builders.capturing.captured_folder import write_captured
+from dataset_builders.capturing.captured_rows import (
+    CapturedCode,
+    CapturedRows,
+    RefusedKernel,
+    captured_rows,
+)
 from dataset_builders.compilers.triton_compiler import CompiledKernel
 from dataset_builders.sweeps.captured import CapturedPoint
 from dataset_builders.sweeps.point import Parameters

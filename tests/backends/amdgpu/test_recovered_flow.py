@@ -16,9 +16,9 @@ from tests.backends.amdgpu.recovered_code import (
     recovered_code,
     terms,
 )
-from verilocc_bench.backends.amdgpu.recovery.execution_mask import analyse_mask
-from verilocc_bench.backends.amdgpu.recovery.flow import find_blocks
 from verilocc_bench.backends.amdgpu.recovery.records import FIRST_VCC, RecoveredInstruction
+from verilocc_bench.backends.amdgpu.recovery.recovered_flow import find_blocks
+from verilocc_bench.backends.amdgpu.recovery.recovered_mask import analyse_mask
 from verilocc_bench.errors import RejectedKernel
 
 

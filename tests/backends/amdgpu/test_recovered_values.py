@@ -23,8 +23,6 @@ from tests.backends.amdgpu.recovered_code import (
     recovered_code,
     terms,
 )
-from verilocc_bench.backends.amdgpu.recovery.execution_mask import MaskFlow, analyse_mask
-from verilocc_bench.backends.amdgpu.recovery.flow import find_blocks
 from verilocc_bench.backends.amdgpu.recovery.inactive_lanes import needed_inactive_lanes
 from verilocc_bench.backends.amdgpu.recovery.records import (
     FIRST_VCC,
@@ -34,6 +32,8 @@ from verilocc_bench.backends.amdgpu.recovery.records import (
     is_vector,
     units_of,
 )
+from verilocc_bench.backends.amdgpu.recovery.recovered_flow import find_blocks
+from verilocc_bench.backends.amdgpu.recovery.recovered_mask import MaskFlow, analyse_mask
 from verilocc_bench.backends.amdgpu.recovery.webs import CodeWebs, find_webs
 
 

@@ -22,7 +22,7 @@ from tests.backends.nvidia.assembled_kernels import (
 )
 from tests.backends.nvidia.test_issue_distances import timed
 from verilocc_bench.allocators.linear_scan import linear_scan as scan
-from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
 from verilocc_bench.backends.nvidia.distance_table import distance_table

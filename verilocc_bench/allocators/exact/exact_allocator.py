@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
 from verilocc_bench.allocators.exact.minimizing import minimize
-from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds import proves_infeasible, why_infeasible
 from verilocc_bench.analysis.lower_bounds.shapes import file_group

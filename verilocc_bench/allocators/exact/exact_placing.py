@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.allocators.search.placement_model import PlacementModel
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.records import Clique
 from verilocc_bench.analysis.lower_bounds.solver import (

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
-from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.allocators.search.search_shapes import used_by_file
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds.cliques import other_pairs

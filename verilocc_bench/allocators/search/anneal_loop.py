@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.compiled import compiled, next_random, random_rise
-from verilocc_bench.allocators.search.model import Integers, Space
+from verilocc_bench.allocators.search.placement_model import Integers, Space
 from verilocc_bench.allocators.search.refinement_items import Items
+from verilocc_bench.allocators.search.search_compilation import compiled, next_random, random_rise
 
 MOST_IN_THE_WAY = 2
 NO_PRICE = 1 << 60

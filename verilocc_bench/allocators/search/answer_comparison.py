@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from verilocc_bench.allocators.search.code_loop import code_cost
 from verilocc_bench.allocators.search.code_refining import collect_costs
-from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import AllocationProblem, parse_register_name

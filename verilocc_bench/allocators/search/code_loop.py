@@ -21,9 +21,9 @@ from verilocc_bench.allocators.search.anneal_loop import (
     take,
     total_cost,
 )
-from verilocc_bench.allocators.search.compiled import compiled, next_random, random_rise
-from verilocc_bench.allocators.search.model import Integers, Space
+from verilocc_bench.allocators.search.placement_model import Integers, Space
 from verilocc_bench.allocators.search.refinement_items import Items
+from verilocc_bench.allocators.search.search_compilation import compiled, next_random, random_rise
 from verilocc_bench.allocators.search.soft_exclusions import SoftExclusions
 
 ATTEMPTS = 16

@@ -17,8 +17,7 @@ from verilocc_bench.allocators.search.code_loop import (
     code_loop,
     shuffle_loop,
 )
-from verilocc_bench.allocators.search.compiled import random_state
-from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.placing import SearchBudget, place
 from verilocc_bench.allocators.search.refinement_items import (
     OBJECTIVE_WEIGHTS,
@@ -26,6 +25,7 @@ from verilocc_bench.allocators.search.refinement_items import (
     collect_items,
 )
 from verilocc_bench.allocators.search.refining import wanted_bases
+from verilocc_bench.allocators.search.search_compilation import random_state
 from verilocc_bench.allocators.search.soft_exclusions import (
     FalseDependenceWeights,
     SoftExclusions,

@@ -25,7 +25,7 @@ from verilocc_bench.allocators.search.code_refining import (
     shuffled,
 )
 from verilocc_bench.allocators.search.fallbacks import place_by_orders
-from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine

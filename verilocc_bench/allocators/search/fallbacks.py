@@ -17,8 +17,8 @@ from verilocc_bench.allocators.graph_coloring import coloring_order
 from verilocc_bench.allocators.linear_scan import scan_order
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.allocators.search.first_fit_orders import node_orders
-from verilocc_bench.allocators.search.model import Integers, PlacementModel
 from verilocc_bench.allocators.search.options import SearchOptions
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel
 from verilocc_bench.errors import AllocationFailed
 
 Fallback = Callable[[PlacementModel, SearchOptions], Integers | None]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from verilocc_bench.allocators.search.compiled import compiled
-from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel, Space
+from verilocc_bench.allocators.search.search_compilation import compiled
 from verilocc_bench.analysis.interference import live_spans
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.compiled import compiled, next_random, random_rise
 from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop
-from verilocc_bench.allocators.search.model import Integers, Space
+from verilocc_bench.allocators.search.placement_model import Integers, Space
+from verilocc_bench.allocators.search.search_compilation import compiled, next_random, random_rise
 
 UNPLACED = 10_000
 """The cost of a node that fits nowhere, in units above the target."""

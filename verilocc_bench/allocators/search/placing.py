@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop, node_orders
-from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.order_loop import order_loop
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel, Space
+from verilocc_bench.allocators.search.search_compilation import random_state
 from verilocc_bench.allocators.search.tabu_loop import COMPARED, tabu_loop
 
 Limits = Mapping[str, int]

@@ -41,18 +41,18 @@ from verilocc_bench.allocators.search.compiled_answers import (
 )
 from verilocc_bench.allocators.search.fallbacks import place_by_orders, place_otherwise
 from verilocc_bench.allocators.search.found import Found
-from verilocc_bench.allocators.search.model import (
-    Integers,
-    PlacementModel,
-    Space,
-    placement_models,
-)
 from verilocc_bench.allocators.search.options import (
     COMPILER,
     MOST_EXCLUSIONS,
     SEARCH,
     Means,
     SearchOptions,
+)
+from verilocc_bench.allocators.search.placement_model import (
+    Integers,
+    PlacementModel,
+    Space,
+    placement_models,
 )
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verilocc_bench.allocators.search.model import Integers, PlacementModel
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.ir import FixedUnits, Instruction, Operand

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from verilocc_bench.allocators.search.anneal_loop import anneal_loop, total_cost
-from verilocc_bench.allocators.search.compiled import random_state
-from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.placing import SearchBudget, place
 from verilocc_bench.allocators.search.refinement_items import Items, Weights, collect_items
+from verilocc_bench.allocators.search.search_compilation import random_state
 
 ROUNDS = 4
 """The number of annealing runs, each from the best so far; interrupts take effect between them."""

@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from verilocc_bench.allocators.search.model import Integers, PlacementModel
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel
 from verilocc_bench.allocators.search.placing import Limits, Shapes
 from verilocc_bench.analysis import VECTOR
 from verilocc_bench.analysis.lower_bounds import Shape

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verilocc_bench.allocators.search.model import Integers, PlacementModel
+from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel
 from verilocc_bench.allocators.search.refinement_items import loop_weight
 from verilocc_bench.analysis.false_dependences import FalseDependence
 

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.compiled import compiled, next_random
-from verilocc_bench.allocators.search.model import Integers, Space
+from verilocc_bench.allocators.search.placement_model import Integers, Space
+from verilocc_bench.allocators.search.search_compilation import compiled, next_random
 
 COMPARED = 6
 """The number of unplaced nodes that a step compares while many are left."""

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 
 from verilocc_bench.allocators.protocol import answer_from_assignment
-from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.allocators.spill_everywhere import spill_everywhere
 from verilocc_bench.allocators.splitting.attempts import Attempt, SearchEffort, carry_out
 from verilocc_bench.allocators.splitting.candidates import RegionKey, SplitPlan

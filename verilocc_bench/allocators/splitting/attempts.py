@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.allocators.spill_code import natural_class
 from verilocc_bench.allocators.splitting.candidates import SplitPlan
 from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Crowding

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.allocators.search.placement_model import PlacementModel
 from verilocc_bench.allocators.splitting.candidates import Candidates, RegionKey, SplitPlan
 from verilocc_bench.allocators.splitting.rewrite import Rewritten
 from verilocc_bench.analysis import iterate_bits

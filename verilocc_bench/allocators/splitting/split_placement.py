@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.model import PlacementModel, Space
+from verilocc_bench.allocators.search.placement_model import PlacementModel, Space
 from verilocc_bench.ir import Assignment
 
 
@@ -68,7 +68,7 @@ def place_nodes(
 
 def _search(bases: NDArray[np.int64], space: Space, steps: int, seeds: range) -> None:
     """Improves some bases by tabu search, in place."""
-    from verilocc_bench.allocators.search.compiled import random_state
+    from verilocc_bench.allocators.search.search_compilation import random_state
     from verilocc_bench.allocators.search.tabu_loop import COMPARED, tabu_loop
 
     for seed in seeds:

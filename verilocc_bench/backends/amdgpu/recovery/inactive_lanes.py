@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verilocc_bench.backends.amdgpu.recovery.execution_mask import MaskFlow, writes_mask
 from verilocc_bench.backends.amdgpu.recovery.records import CodeBlock, RecoveredInstruction
+from verilocc_bench.backends.amdgpu.recovery.recovered_mask import MaskFlow, writes_mask
 
 _Needs = tuple[int, int]
 """The units needed in selected lanes, and in others, as masks."""

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 
 from verilocc_bench.backends.amdgpu.mir_flow import unit_number
 from verilocc_bench.backends.amdgpu.recovery.assembler import assemble, disassemble
-from verilocc_bench.backends.amdgpu.recovery.execution_mask import analyse_mask
-from verilocc_bench.backends.amdgpu.recovery.flow import find_blocks
 from verilocc_bench.backends.amdgpu.recovery.header import argument_units, header
-from verilocc_bench.backends.amdgpu.recovery.operations import recover_instruction
 from verilocc_bench.backends.amdgpu.recovery.records import (
     CodeBlock,
     RecoveredInstruction,
     file_of,
     index_of,
 )
+from verilocc_bench.backends.amdgpu.recovery.recovered_flow import find_blocks
+from verilocc_bench.backends.amdgpu.recovery.recovered_mask import analyse_mask
+from verilocc_bench.backends.amdgpu.recovery.recovered_operations import recover_instruction
 from verilocc_bench.backends.amdgpu.recovery.tuples import group_webs
 from verilocc_bench.backends.amdgpu.recovery.webs import find_webs
 from verilocc_bench.backends.amdgpu.recovery.writing import write_body

@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from verilocc_bench.backends.amdgpu.recovery.execution_mask import MaskFlow
 from verilocc_bench.backends.amdgpu.recovery.inactive_lanes import needed_inactive_lanes
 from verilocc_bench.backends.amdgpu.recovery.records import (
     FIRST_VCC,
@@ -27,6 +26,7 @@ from verilocc_bench.backends.amdgpu.recovery.records import (
     RecoveredOperand,
     is_vector,
 )
+from verilocc_bench.backends.amdgpu.recovery.recovered_mask import MaskFlow
 
 Place = tuple[int, int]
 """(block, instruction)."""

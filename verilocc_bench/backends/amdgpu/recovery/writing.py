@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from verilocc_bench.backends.amdgpu.mir_text import register_name
-from verilocc_bench.backends.amdgpu.recovery.liveness import (
+from verilocc_bench.backends.amdgpu.recovery.lane_liveness import (
     LaneEffects,
     LaneLiveness,
     analyse_lanes,

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dataset_builders.capturing.rows import CapturedRows
+from dataset_builders.capturing.captured_rows import CapturedRows
 from dataset_builders.compilers.built_kernel import BuiltKernel
 from dataset_builders.compilers.toolchains import toolchains_of
 from dataset_builders.release.card import card_configs
