@@ -8,6 +8,7 @@ from verilocc_bench.machine.compiled import compiled
 @compiled
 def signed32(value: int) -> int:
     """The low 32 bits as a signed number."""
+    # Flipping the sign bit and subtracting its weight extends it; so do the functions below.
     return ((value & 0xFFFF_FFFF) ^ 0x8000_0000) - 0x8000_0000
 
 
@@ -33,7 +34,7 @@ def signed8(value: int) -> int:
 def shift_right_64(value: int, count: int) -> int:
     """The 64 bits shifted to the right, zeros coming in."""
     if count == 0:
-        return value
+        return value  # the mask below would need a shift by 64
     return (value >> count) & ((1 << (64 - count)) - 1)
 
 
@@ -48,7 +49,7 @@ def count_ones(value: int) -> int:
     """The number of ones."""
     count = 0
     while value:
-        value &= value - 1
+        value &= value - 1  # without its lowest one
         count += 1
     return count
 

@@ -178,6 +178,7 @@ def _land_oldest(state: GroupState, wave: int, queue: int) -> None:
                 state.queue_data[wave, queue, slot, word, lane] = state.queue_data[
                     wave, queue, slot + 1, word, lane
                 ]
+    # Landing has cleared the marks of its registers, which loads behind it may share.
     for slot in range(count):
         flying = state.queue_rows[wave, queue, slot]
         _mark_pending(
@@ -228,6 +229,7 @@ def _memory_step(state: GroupState, wave: int, row: int) -> None:
     elif fields[RESULT] != NONE:
         poison_scalars(state.scalars[wave], fields[RESULT], fields[RESULT_WIDTH])
     _mark_pending(fields, state.vector_marks[wave], state.scalar_marks[wave], row + 1)
+    # A counter holds no more: the hardware waits until the oldest access has landed.
     limit = _LDS_COUNTER if queue == LDS_QUEUE else _VECTOR_COUNTER
     _land_down_to(state, wave, queue, min(limit, QUEUE_ROOM - 1))
 

@@ -145,6 +145,8 @@ def _land_vector(state: GroupState, wave: int, slot: int, row: int) -> None:
         if address == OUT_OF_RANGE:
             in_range = 0
         elif -(1 << 60) < address < 0:
+            # issue_vector marks an access that ends beyond its buffer: negated, with the number
+            # of words within it in the low three bits.
             in_range = 4 * (-address & 7)
             address = (-address) >> 3
         if in_range == 0 and flags & ATOMIC:

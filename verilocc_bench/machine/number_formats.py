@@ -30,7 +30,7 @@ def power_of_two(exponent: int) -> float:
 def float16_of(bits: int) -> float:
     """The float16 with these bits, as a float64."""
     exponent, fraction = (bits >> 10) & 31, bits & 0x3FF
-    if exponent == 31:
+    if exponent == 31:  # infinities and NaNs; a NaN becomes quiet
         wide = 0x7FF0_0000_0000_0000 | (fraction << 42)
         if fraction:
             wide |= 1 << 51
@@ -52,7 +52,7 @@ def _float16(number: float, toward_zero: bool) -> int:
         return sign | 0x7C00 | ((0x200 | (fraction >> 42)) if fraction else 0)
     if exponent > 15:
         return sign | (0x7BFF if toward_zero else 0x7C00)
-    if exponent < -25:
+    if exponent < -25:  # below half of the least denormal number
         return sign
     significand = fraction | (1 << 52)
     if exponent >= -14:
@@ -64,7 +64,7 @@ def _float16(number: float, toward_zero: bool) -> int:
     if not toward_zero:
         rest, half = significand & ((1 << shift) - 1), 1 << (shift - 1)
         if rest > half or (rest == half and kept & 1):
-            kept += 1
+            kept += 1  # a carry out of the fraction raises the exponent, as it should
     return sign | (base + kept)
 
 
@@ -205,7 +205,7 @@ def byte_float_bits(bits: int, exponent_bits: int, mantissa_bits: int) -> int:
     NaN, infinities and numbers that are too large become NaN, the code of -0 in other formats.
     """
     magnitude = float64(float32_of(bits & 0x7FFF_FFFF))
-    if not magnitude < 3.0e38:
+    if not magnitude < 3.0e38:  # true for a NaN, too
         return 0x80
     bias = 1 << (exponent_bits - 1)
     step = power_of_two(1 - bias - mantissa_bits)  # between denormal numbers
@@ -221,7 +221,7 @@ def byte_float_bits(bits: int, exponent_bits: int, mantissa_bits: int) -> int:
     sign = (bits >> 31) << 7
     if rounded < power_of_two(1 - bias):
         return sign | int64(rounded / power_of_two(1 - bias - mantissa_bits))
-    if rounded >= power_of_two(exponent + 1):
+    if rounded >= power_of_two(exponent + 1):  # rounding has reached the next power of two
         exponent += 1
     fraction = int64((rounded / power_of_two(exponent) - 1.0) * (1 << mantissa_bits))
     return sign | (exponent + bias) << mantissa_bits | fraction

@@ -116,6 +116,7 @@ def _scaled(number: float, exponent: int) -> float:
         number, exponent = mantissa, exponent + own
         if exponent < -1100:
             return number * 0.0
+        # Exact, for the result is normal; of the factors below only the last one rounds.
         number *= power_of_two(-60)
         exponent += 60
     return (
@@ -178,6 +179,7 @@ def _rounded(operation: int, x: float) -> float:
     if not math.isfinite(x):
         return x - x if operation == FRACTION else x
     if operation == FRACTION:
+        # The difference of a small negative number rounds to 1; the hardware stays below.
         return min(x - np.floor(x), 0.9999999999999999)
     if operation == TRUNCATE:
         result = np.trunc(x)
@@ -187,7 +189,7 @@ def _rounded(operation: int, x: float) -> float:
         result = np.floor(x)
     else:
         result = np.rint(x)
-    return np.copysign(result, x)
+    return np.copysign(result, x)  # a zero keeps the sign
 
 
 @compiled

@@ -136,16 +136,17 @@ class BulkCheck:
         starts *= self._points << self._length_bits
         starts += self._segments
         starts.sort()
+        # The low bits are lengths; without them `starts` and `ends` are units times points.
         ends = starts & ((1 << self._length_bits) - 1)
         starts >>= self._length_bits
         ends += starts
         if not (starts[1:] <= ends[:-1]).any():
             return True
-        ends.sort()
+        ends.sort()  # only now: above, a segment's end stood beside its start
         rows, places = self._definitions
         places = units.take(rows) * self._points + places
         held = starts.searchsorted(places, "right") - ends.searchsorted(places, "left")
-        return bool((held == 1).all())
+        return bool((held == 1).all())  # the defined lane alone
 
     def touched(self, units: Units) -> bytes:
         """Marks the units that the function names, and the last unit of every assigned register."""

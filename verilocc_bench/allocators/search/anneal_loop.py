@@ -57,7 +57,8 @@ def _cost(items: Items, bases: Integers, item: int) -> int:
         return 0 if a == b else int(items.weights[item])
     c = _unit(items, bases, item, 2)
     if a in (b, c) or b == c:
-        return 0
+        return 0  # one register is read once, however often it is named
+    # A slot that still holds its register does not ask the bank for it.
     read_a = read_b = read_c = True
     before = items.previous[item]
     if before >= 0 and _keeps(items, bases, before):
@@ -168,6 +169,7 @@ def _free_base(node: int, scene: _Scene, state: NDArray[np.uint64]) -> int:
                 best, least, ties = base, price, 1
             elif price == least:
                 ties += 1
+                # The n-th equal base wins with probability 1/n: all are equally likely.
                 if next_random(state, ties) == 0:
                     best = base
     bases[node] = own
@@ -230,6 +232,7 @@ def anneal_loop(
         item = _costly_item(items, bases, state)
         if item < 0:
             break
+        # Items before `site_count` are reads of three sources, the others pairs.
         place = next_random(state, 3 if item < items.site_count else 2)
         node = items.nodes[item, place]
         if node < 0:

@@ -210,6 +210,7 @@ def _excluding_lanes(liveness: Liveness) -> tuple[Integers, Integers]:
         live = live & ~ends[point] | begins[point]
         for lane in lanes:
             excluded[lane] |= live
+    # Masks become arrays by their bytes, which is faster than bit by bit.
     size = (len(liveness.live) + 7) // 8
     destroyer, victim = [], []
     for lane, mask in enumerate(excluded):

@@ -124,7 +124,7 @@ def tabu_loop(
     while left and step < steps:
         step += 1
         place, chosen = _cheapest(unplaced[:left], space, prices, step, state)
-        if place < 0:
+        if place < 0:  # all are barred: any move is better than none
             place = next_random(state, left)
             chosen = _any_base(unplaced[place], space, state)
             if chosen < 0:
@@ -136,6 +136,7 @@ def tabu_loop(
             loser = space.other[k]
             if bases[loser] >= 0 and chosen - bases[loser] == space.distance[k]:
                 _add_cost(loser, bases[loser], -weight[loser], cost, space)
+                # The more nodes wait, the longer the way back is barred.
                 tenure = SHORTEST_TENURE + left + next_random(state, TENURE_SPREAD)
                 bars[loser, bases[loser]] = step + tenure
                 bases[loser] = -1

@@ -107,6 +107,7 @@ class Diagrams:
                 return b
         if a is b or b == EVERYTHING:
             return a
+        # Nodes are made once, so a pair of objects is a key.
         key = (a, b)
         found = self._meets.get(key)
         if found is None:

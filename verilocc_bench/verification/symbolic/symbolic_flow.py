@@ -104,6 +104,7 @@ class Flow:
     def _solve(self) -> None:
         reached = _reachable(self.blocks)
         for block in range(len(self.blocks)):
+            # Unreached code is checked as well, as if it were an entry of its own.
             if block == 0 or block not in reached:
                 rows: dict[int, Diagram] = dict.fromkeys(self.carried[block], EVERYTHING)
                 if block == 0:
