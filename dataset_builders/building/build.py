@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from tqdm import tqdm
+
 from dataset_builders.building.compile_point import compile_point
 from dataset_builders.building.fingerprint import (
     BuildPoint,
@@ -27,7 +29,6 @@ from dataset_builders.building.fingerprint import (
     working_agreement,
 )
 from dataset_builders.building.install import MANIFEST, WORK_FOLDER, install, is_complete
-from dataset_builders.building.progress import KernelBar
 from dataset_builders.compilers.built_kernel import Timings
 from dataset_builders.execution.storage import storage_errors_named
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
@@ -158,14 +159,23 @@ def _compile_all(
         _add(report.timings, journal.load(point.key).timings)
     if pending:
         started, computed = time.perf_counter(), time.process_time()
-        bar = KernelBar(len(points), report.resumed, show=progress)
+        bar = tqdm(
+            total=len(points),
+            initial=report.resumed,
+            unit="kernel",
+            desc="build",
+            disable=None if progress else True,
+        )
+        rejected = 0
         with bar, closing(run_tasks(compiler, pending, execution)) as outcomes:
             for point, outcome in outcomes:
                 data = _rejected(outcome) if isinstance(outcome, Lost) else outcome
                 journal.store_encoded(point.key, data)
                 result = result_from_document(decode_document(data))
                 _add(report.timings, result.timings)
-                bar.add(rejected=result.rejection is not None)
+                rejected += result.rejection is not None
+                bar.set_postfix({"rejected": rejected} if rejected else {}, refresh=False)
+                bar.update()
         report.compile_seconds = time.perf_counter() - started
         report.coordinator_seconds = time.process_time() - computed
 

@@ -63,12 +63,11 @@ def fingerprint(points: Sequence[BuildPoint]) -> dict[str, Any]:
 
 def representatives(points: Sequence[BuildPoint]) -> tuple[BuildPoint, ...]:
     """One point of each architecture and kernel source: together they have the same fingerprint."""
-    found = {(point.arch, _source_of(point)): point for point in reversed(points)}
+    found: dict[tuple[str, str], BuildPoint] = {}
+    for point in points:
+        source = point.library if isinstance(point, ExpertPoint) else point.specification.module
+        found.setdefault((point.arch, source), point)
     return tuple(found[key] for key in sorted(found))
-
-
-def _source_of(point: BuildPoint) -> str:
-    return point.library if isinstance(point, ExpertPoint) else point.specification.module
 
 
 def _own_points(points: Sequence[BuildPoint]) -> list[SweepPoint]:

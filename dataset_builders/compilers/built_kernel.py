@@ -11,6 +11,8 @@ from dataset_builders.sweeps.point import RowPoint
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
+from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.verification import Verdict
 
 LICENSE = "Apache-2.0"
 
@@ -39,6 +41,14 @@ class BuiltKernel:
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def check_label(verdict: Verdict, whose: str = "") -> None:
+    """Raises RejectedKernel, with the first finding, if the verdict on a label is not valid."""
+    if not verdict.valid:
+        first = verdict.findings[0]
+        found = f"{len(verdict.findings)} findings, first: {first.kind.value}: {first.message}"
+        raise RejectedKernel("label-contradicts-text", whose + found)
 
 
 def make_row(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator
 
 from dataset_builders.compilers import llvm_tables as tables
 
@@ -24,7 +23,11 @@ class OpcodeFeatures:
     """The features of opcodes, by LLVM's number, and of processors, by name."""
 
     def __init__(self, image: tables.LLVMImage) -> None:
-        self._sets = list(_numbers(image.data(tables.REQUIRED_SETS)))
+        sets = image.data(tables.REQUIRED_SETS)
+        self._sets = [
+            int.from_bytes(sets[start : start + _SET_BYTES], "little")
+            for start in range(0, len(sets), _SET_BYTES)
+        ]
         places = image.data(tables.REQUIRED_PLACES)
         self._places = struct.unpack(f"<{len(places) // 2}H", places)
         address = image.base + image.symbols[tables.AVAILABLE_FUNCTION][0]
@@ -61,11 +64,6 @@ class OpcodeFeatures:
         # The C++ function returns its set through a first, hidden pointer.
         self._available(ctypes.addressof(result), ctypes.addressof(given))
         return int.from_bytes(result.raw, "little")
-
-
-def _numbers(data: bytes) -> Iterator[int]:
-    for start in range(0, len(data), _SET_BYTES):
-        yield int.from_bytes(data[start : start + _SET_BYTES], "little")
 
 
 def _name(pointer: int) -> str:

@@ -12,8 +12,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
-from dataset_builders.compilers.compile_nvidia import check_label, spilling_of
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, check_label, make_row
+from dataset_builders.compilers.compile_nvidia import spilling_of
 from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.nvidia.read import load_kernel

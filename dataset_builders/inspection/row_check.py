@@ -8,6 +8,7 @@ the independent checker.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ from verilocc_bench.targets import TARGETS
 RowProblem = tuple[CheckKind, str]
 """A kind of fault and a message."""
 
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _SORTED_COLUMNS = ("params", "pressure", "registers_used", "provenance")
 _LABEL_COLUMNS = ("assignment", "alternatives", "best_assignment")
 _OF_THE_BEST = (*BEST_COLUMNS, "bank_conflicts")
@@ -214,7 +216,7 @@ def _provenance_problems(
     if isinstance(point, ExpertPoint):
         toolchain = SOURCES[point.library]
     for name in toolchain.hashes:
-        if not _is_sha256(provenance.get(name)):
+        if not _SHA256.fullmatch(str(provenance.get(name))):
             yield CheckKind.PROVENANCE, f"provenance: expected a SHA-256 as {name!r}"
     source = toolchain.label_source(versions)
     if row.label_source != source:
@@ -230,10 +232,6 @@ def _provenance_problems(
     if module in origin.kernel_sources:
         expected = origin.kernel_sources[module]
         yield from expect(f"the source of {module}", provenance.get("source_sha256"), expected)
-
-
-def _is_sha256(value: object) -> bool:
-    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
 
 
 def _function_problems(

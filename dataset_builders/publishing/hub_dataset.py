@@ -78,7 +78,8 @@ class HubDataset:
         found = ask(self.identifier, find)
         if found is None:
             return RepositoryState()
-        references = ask(self.identifier, self._references)
+        listed = partial(self._api.list_repo_refs, repo_type=KIND, include_pull_requests=True)
+        references = ask(self.identifier, partial(listed, self.identifier))
         tags = {tag.name: tag.target_commit for tag in references.tags}
         heads = {head.name: head.target_commit for head in references.branches}
         heads |= {head.ref: head.target_commit for head in references.pull_requests or ()}
@@ -91,9 +92,6 @@ class HubDataset:
             )
         files = {file.path: file for file in self.files(head or start)}
         return RepositoryState(True, bool(found.private), head, start, tags, files)
-
-    def _references(self) -> Any:
-        return self._api.list_repo_refs(self.identifier, repo_type=KIND, include_pull_requests=True)
 
     def files(self, commit: str | None) -> list[RemoteFile]:
         """All files of a commit; empty without a commit."""

@@ -99,7 +99,8 @@ def write_dataset(
     if it cannot be read.
     """
     sweep = str(manifest["sweep"])
-    embedded = _embedded_functions() if sweep != EMBEDDED else {}
+    # The functions of `mini`: training rows must not be near them.
+    embedded = _functions_of(EMBEDDED) if sweep != EMBEDDED else {}
     others = {EMBEDDED_DATASET: embedded}
     if beside is not None:
         others["the dataset beside it"] = _functions_of(str(beside))
@@ -138,19 +139,6 @@ def write_dataset(
         writer.note(Path(path).as_posix())
     writer.add_manifest(document)
     return summary
-
-
-def _embedded_functions() -> dict[str, Tokens]:
-    """The functions of `mini` by id; training rows must not be near them."""
-    return _functions_of(EMBEDDED)
-
-
-def _other_embedded_functions() -> dict[str, Tokens]:
-    """The same of the architectures that are not published."""
-    found: dict[str, Tokens] = {}
-    for arch in TARGETS.keys() - PUBLISHED:
-        found |= _functions_of(f"{EMBEDDED}:{arch}")
-    return found
 
 
 def _functions_of(name: str) -> dict[str, Tokens]:
@@ -205,7 +193,9 @@ def _near_duplicates(
     others: Mapping[str, Mapping[str, Tokens]],
 ) -> dict[str, Rejection]:
     if sweep not in EXPERT_SWEEPS:
-        unpublished = _other_embedded_functions() if sweep != EMBEDDED else {}
+        unpublished: dict[str, Tokens] = {}
+        for arch in TARGETS.keys() - PUBLISHED if sweep != EMBEDDED else ():
+            unpublished |= _functions_of(f"{EMBEDDED}:{arch}")
         return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET], unpublished)
     rejected: dict[str, Rejection] = {}
     for name, known in others.items():

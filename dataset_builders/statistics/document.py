@@ -14,7 +14,6 @@ from typing import Any
 from dataset_builders.statistics.row_facts import RowFacts
 from dataset_builders.statistics.summary import (
     DatasetStatistics,
-    Leakage,
     SplitDistance,
     by_key,
     mean,
@@ -25,7 +24,7 @@ from dataset_builders.statistics.summary import (
 
 def statistics_document(statistics: DatasetStatistics) -> dict[str, Any]:
     """All figures, as JSON values."""
-    rows = statistics.rows
+    rows, leakage = statistics.rows, statistics.leakage
     return {
         "rows": len(rows),
         "groups": len({row.group for row in rows}),
@@ -53,7 +52,12 @@ def statistics_document(statistics: DatasetStatistics) -> dict[str, Any]:
         "head_dimensions": _by_split(statistics, lambda row: row.head_dimension),
         "licenses": _counts([row.license for row in rows]),
         "rejected": dict(statistics.rejected),
-        "leakage": None if statistics.leakage is None else _leakage(statistics.leakage),
+        "leakage": None
+        if leakage is None
+        else {
+            "summary": {split: _distance(found) for split, found in leakage.summary.items()},
+            "embedded": None if leakage.embedded is None else _distance(leakage.embedded),
+        },
         "folders": {
             name: {"files": files, "bytes": size}
             for name, (files, size) in statistics.sizes.items()
@@ -123,13 +127,6 @@ def _clusters(rows: Sequence[RowFacts]) -> dict[str, int]:
         "count": len(counts),
         "rows_not_alone": sum(count for count in counts.values() if count > 1),
         "largest": max(counts.values(), default=0),
-    }
-
-
-def _leakage(leakage: Leakage) -> dict[str, Any]:
-    return {
-        "summary": {split: _distance(found) for split, found in leakage.summary.items()},
-        "embedded": None if leakage.embedded is None else _distance(leakage.embedded),
     }
 
 

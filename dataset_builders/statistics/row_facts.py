@@ -149,8 +149,11 @@ def _columns_of_file(path: Path) -> Iterator[Any]:
 
 def _facts(columns: Any, track: str, split: str, path: Path) -> RowFacts:
     def value(name: str) -> dict[str, Any]:
-        text = getattr(columns, name)
-        return {} if text is None else _object(text, f"{path}: row {columns.id}, column {name}")
+        text, place = getattr(columns, name), f"{path}: row {columns.id}, column {name}"
+        found = {} if text is None else parse_json(text, place)
+        if not isinstance(found, dict):
+            raise InputError("expected a JSON object", source=place)
+        return found
 
     parameters = value("params")
     used = value("registers_used")
@@ -165,17 +168,10 @@ def _facts(columns: Any, track: str, split: str, path: Path) -> RowFacts:
         **facts,
         track=track,
         split=split,
-        data_type=_text(parameters.get("dtype")),
+        data_type=kind if isinstance(kind := parameters.get("dtype"), str) else None,
         tile=_tile(columns.family, parameters),
         head_dimension=_integer(parameters.get("head_dim")),
     )
-
-
-def _object(text: str, place: str) -> dict[str, Any]:
-    found = parse_json(text, place)
-    if not isinstance(found, dict):
-        raise InputError("expected a JSON object", source=place)
-    return found
 
 
 def _count(counts: dict[str, Any], column: str, identifier: str, path: Path) -> int:
@@ -201,7 +197,3 @@ def _tile(family: str, parameters: dict[str, Any]) -> str | None:
 
 def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

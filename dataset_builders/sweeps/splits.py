@@ -78,27 +78,15 @@ def set_aside(point: SweepPoint) -> str | None:
     return None
 
 
-def _has_unseen_type(point: SweepPoint) -> bool:
-    return point.parameters["dtype"] in _UNSEEN_TYPES
-
-
-def _has_unseen_head(point: SweepPoint) -> bool:
-    return point.parameters.get("head_dim") in _UNSEEN_HEADS
-
-
-def _is_large(point: SweepPoint) -> bool:
-    return _accumulated_elements(point) >= _LARGE
-
-
 def _has_unseen_tile(point: SweepPoint) -> bool:
     unseen = _UNSEEN_TILES.get(point.kernel) or _UNSEEN_TILES.get(point.family, set())
     return "block_n" in point.parameters and _tile(point) in unseen
 
 
 _RULES: dict[str, Callable[[SweepPoint], bool]] = {
-    "test_unseen_data_type": _has_unseen_type,
-    "test_unseen_head_dimension": _has_unseen_head,
-    "test_larger": _is_large,
+    "test_unseen_data_type": lambda point: point.parameters["dtype"] in _UNSEEN_TYPES,
+    "test_unseen_head_dimension": lambda p: p.parameters.get("head_dim") in _UNSEEN_HEADS,
+    "test_larger": lambda point: _accumulated_elements(point) >= _LARGE,
     "test_unseen_tile_shape": _has_unseen_tile,
 }
 

@@ -338,7 +338,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "measure": ("prepare a measurement on one's own GPU, or read its results", _measure),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", add_build_options),
-    "dataset": ("check, count, compare or rebuild datasets", add_dataset_actions),
+    "dataset": ("check, count or rebuild datasets", add_dataset_actions),
     "publish": ("publish a dataset folder on the Hub, in one commit", add_publish_options),
     "submit": ("send a submission to the leaderboard", add_submit_options),
     "train": ("train a language model by a recipe", add_train_options),
