@@ -87,19 +87,19 @@ def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -
     they go to a temporary folder. Raises MissingExtraError if Triton is not
     installed, and CompilationFailed for everything that Triton rejects.
     """
-    if not point.arch.startswith("gfx"):
-        raise CompilationFailed(point.key, f"no way to LLVM IR for {point.arch}")
-    return _compile(point, cache_directory)
+    return _compile(point, cache_directory, "gfx", "LLVM IR")
 
 
 def compile_to_ptx(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
     """Compiles a point for an NVIDIA target; otherwise like `compile_to_llvm_ir`."""
-    if not point.arch.startswith("sm_"):
-        raise CompilationFailed(point.key, f"no way to PTX for {point.arch}")
-    return _compile(point, cache_directory)
+    return _compile(point, cache_directory, "sm_", "PTX")
 
 
-def _compile(point: SweepPoint, cache_directory: Path | None) -> CompiledKernel:
+def _compile(
+    point: SweepPoint, cache_directory: Path | None, prefix: str, text: str
+) -> CompiledKernel:
+    if not point.arch.startswith(prefix):
+        raise CompilationFailed(point.key, f"no way to {text} for {point.arch}")
     with contextlib.ExitStack() as stack:
         if cache_directory is None:
             cache_directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -77,12 +77,10 @@ def section_tables(section: ComparableRuns, ranking: Ranking) -> list[Table]:
         _task_table(section),
         _size_table(section),
         _code_table(section, ranking),
-        _failure_table(section),
-        _finding_table(section),
-        _unparsable_table(section),
+        *(_count_table(section, key) for key in ("failures", "findings", "unparsable")),
         _call_table(section),
         _time_table(section),
-        _total_table(section),
+        _count_table(section, "totals"),
     ]
     return [table for table in tables if table.rows]
 
@@ -241,34 +239,36 @@ def _record_table(
     return Table(title, meaning, (*names, *(c.header for c in shown)), cells, len(names))
 
 
-def _failure_table(section: ComparableRuns) -> Table:
-    meaning = (
+_COUNTED = {
+    "failures": (
+        "Failures",
+        "kind",
         "How many samples are not valid, by kind: invalid is a wrong answer; no_answer, "
         "unparsable, timeout, crashed and beyond_analysis are not answers that could be judged. "
-        "All of these count against the allocator."
-    )
-    return _count_table(section, "Failures", meaning, "failures", "kind")
-
-
-def _finding_table(section: ComparableRuns) -> Table:
-    meaning = (
+        "All of these count against the allocator.",
+    ),
+    "findings": (
+        "Findings of the verifier",
+        "kind",
         "What is wrong with wrong answers: the samples that have at least one finding of the "
-        "kind; one sample may have several kinds."
-    )
-    return _count_table(section, "Findings of the verifier", meaning, "findings", "kind")
+        "kind; one sample may have several kinds.",
+    ),
+    "unparsable": (
+        "Unparsable answers",
+        "reason",
+        "Why answers could not be read, in samples.",
+    ),
+    "totals": (
+        "Totals",
+        "figure",
+        "Figures that the allocators report themselves, summed over all samples.",
+    ),
+}
+"""By the key of a record that counts kinds: the table's title, its first header, its meaning."""
 
 
-def _unparsable_table(section: ComparableRuns) -> Table:
-    meaning = "Why answers could not be read, in samples."
-    return _count_table(section, "Unparsable answers", meaning, "unparsable", "reason")
-
-
-def _total_table(section: ComparableRuns) -> Table:
-    meaning = "Figures that the allocators report themselves, summed over all samples."
-    return _count_table(section, "Totals", meaning, "totals", "figure")
-
-
-def _count_table(section: ComparableRuns, title: str, meaning: str, key: str, name: str) -> Table:
+def _count_table(section: ComparableRuns, key: str) -> Table:
+    title, name, meaning = _COUNTED[key]
     counts = [run.overall[key] for run in section.runs]
     kinds = sorted({kind for count in counts for kind in count})
     rows = tuple((plain(kind), *(number(count.get(kind, 0)) for count in counts)) for kind in kinds)

@@ -98,7 +98,7 @@ def cost_at(items: Items, bases: Integers, node: int) -> int:
 
 @compiled
 def take(node: int, base: int, change: int, taken: NDArray[np.int32], space: Space) -> None:
-    """Adds `change` to the counts of the bases that a node at `base` blocks for other nodes."""
+    """Adds `change` at the bases that a node at `base` blocks for other nodes."""
     units = taken.shape[1]
     for k in range(space.start[node], space.start[node + 1]):
         unit = base - space.distance[k]

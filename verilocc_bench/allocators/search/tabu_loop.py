@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from verilocc_bench.allocators.search.anneal_loop import NO_PRICE, take
 from verilocc_bench.allocators.search.placement_model import Integers, Space
 from verilocc_bench.allocators.search.search_compilation import compiled, next_random
 
@@ -28,7 +29,6 @@ COMPARED = 6
 SHORTEST_TENURE = 1
 TENURE_SPREAD = 4
 HEAVIEST = 1 << 20
-NO_PRICE = 1 << 60
 
 
 class _Prices(NamedTuple):
@@ -40,16 +40,6 @@ class _Prices(NamedTuple):
     cost: NDArray[np.int32]
     bars: NDArray[np.int32]
     compared: int
-
-
-@compiled
-def _add_cost(node: int, base: int, weight: int, cost: NDArray[np.int32], space: Space) -> None:
-    """Adds `weight` to the cost of the bases that a node at `base` blocks for others."""
-    units = cost.shape[1]
-    for k in range(space.start[node], space.start[node + 1]):
-        taken = base - space.distance[k]
-        if 0 <= taken < units:
-            cost[space.other[k], taken] += weight
 
 
 @compiled
@@ -115,7 +105,7 @@ def tabu_loop(
     left = 0
     for node in range(count):
         if bases[node] >= 0:
-            _add_cost(node, bases[node], 1, cost, space)
+            take(node, bases[node], 1, cost, space)
         else:
             unplaced[left] = node
             left += 1
@@ -135,7 +125,7 @@ def tabu_loop(
         for k in range(space.start[node], space.start[node + 1]):
             loser = space.other[k]
             if bases[loser] >= 0 and chosen - bases[loser] == space.distance[k]:
-                _add_cost(loser, bases[loser], -weight[loser], cost, space)
+                take(loser, bases[loser], -weight[loser], cost, space)
                 # The more nodes wait, the longer the way back is barred.
                 tenure = SHORTEST_TENURE + left + next_random(state, TENURE_SPREAD)
                 bars[loser, bases[loser]] = step + tenure
@@ -145,7 +135,7 @@ def tabu_loop(
                 unplaced[left] = loser
                 left += 1
         bases[node] = chosen
-        _add_cost(node, chosen, weight[node], cost, space)
+        take(node, chosen, weight[node], cost, space)
         if left < fewest:
             fewest = left
             best[:] = bases
