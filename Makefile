@@ -124,7 +124,6 @@ distances: $(VENV)/dev ## Mine the distances that ptxas relies on, for ARCHITECT
 	$(BIN)/python -m benchmarks.distances generate 1900 --measured $(DISTANCES) --architecture $(ARCHITECTURE)
 	$(BIN)/python -m benchmarks.distances compile mini default --measured $(DISTANCES) --architecture $(ARCHITECTURE)
 	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES) --architecture $(ARCHITECTURE)
-	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES) --architecture $(ARCHITECTURE)
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and Z3's times beside ours
 	$(BIN)/python -m benchmarks.speed

@@ -4,14 +4,11 @@ python -m benchmarks.distances compile SWEEP... --measured FILE [--limit N] [--c
 python -m benchmarks.distances generate COUNT --measured FILE [--cubins FOLDER]
 python -m benchmarks.distances read FOLDER... --measured FILE
 python -m benchmarks.distances mine --measured FILE [-o TABLE]
-python -m benchmarks.distances report --measured FILE [--held-out FILE]
 
 `compile` compiles the NVIDIA points of sweeps to cubins, and keeps what each kernel shows
 in the journal FILE; `generate` does so with random PTX, and `read` with cubins that are
 there. All go on where they were interrupted. `mine` writes the table of all kernels of a
-journal (verilocc_bench/backends/nvidia/distances_ARCHITECTURE.json). `report` prints how
-the distances fall with the corpus, and how many of the compiler's own pairs a table
-refuses that was mined from other kernels.
+journal (verilocc_bench/backends/nvidia/distances_ARCHITECTURE.json).
 """
 
 from __future__ import annotations
@@ -20,8 +17,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,29 +30,13 @@ from benchmarks.distance_corpus import (
     evidence_of,
     read_folders,
 )
-from benchmarks.distance_mining import Evidence, mine, refused, table_to_json
+from benchmarks.distance_mining import mine, table_to_json
 from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
-from verilocc_bench.backends.nvidia.distance_table import (
-    DistanceTable,
-    PairKind,
-)
 from verilocc_bench.backends.nvidia.tools import tool_version
 from verilocc_bench.cli.argument_types import positive
 from verilocc_bench.files import write_output
 
 TABLES = Path("verilocc_bench/backends/nvidia")
-SIZES = (25, 50, 100, 200, 400, 800, 1600)
-PARTS = (
-    ("even", "odd"),
-    ("odd", "even"),
-    ("even of the sweep", "odd of the sweep"),
-    ("odd of the sweep", "even of the sweep"),
-    ("generated", "sweep"),
-    ("sweep", "generated"),
-    ("all", "all"),
-    ("all", "held out"),
-)
-"""The parts of the corpus that a table is mined on and checked on."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -82,10 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     mining = commands.add_parser("mine")
     mining.add_argument("-o", "--output", type=Path, help="default: the package's own table")
     mining.set_defaults(action=_mine)
-    report = commands.add_parser("report")
-    report.add_argument("--held-out", type=Path, help="a journal that is only checked")
-    report.set_defaults(action=_report)
-    for each in (compiling, generating, reading, mining, report):
+    for each in (compiling, generating, reading, mining):
         each.add_argument("--measured", type=Path, required=True, help="the journal")
         each.add_argument("--architecture", default="sm_80", choices=[*ARCHITECTURES])
     return run_command(parser, arguments)
@@ -99,11 +76,8 @@ def _mine(options: argparse.Namespace) -> None:
     text = json.dumps(document, indent=1)
     own = ARCHITECTURES[options.architecture].distances
     output = options.output or TABLES / (own or f"distances_{options.architecture}.json")
-    write_output(output, text.replace('"cells": []', f'"cells": [{_joined(lines)}]') + "\n")
-
-
-def _joined(lines: Sequence[str]) -> str:
-    return "\n  " + ",\n  ".join(lines) + "\n "
+    cells = ",\n  ".join(lines)
+    write_output(output, text.replace('"cells": []', f'"cells": [\n  {cells}\n ]') + "\n")
 
 
 def _corpus(kernels: Sequence[Kernel]) -> dict[str, Any]:
@@ -116,70 +90,6 @@ def _corpus(kernels: Sequence[Kernel]) -> dict[str, Any]:
         "sha256": hashlib.sha256(hashes.encode()).hexdigest(),
         "ptxas": tool_version("ptxas"),
     }
-
-
-def _report(options: argparse.Namespace) -> None:
-    kernels = distinct_kernels(options.measured)
-    held_out = [] if options.held_out is None else distinct_kernels(options.held_out)
-    shown = {each["sha256"]: evidence_of(each) for each in (*kernels, *held_out)}
-    sizes = _by_size([shown[each["sha256"]] for each in kernels])
-    print("\n".join((*sizes, "", *_checked(kernels, held_out, shown))))
-
-
-def _by_size(kernels: Sequence[list[Evidence]]) -> Iterator[str]:
-    """How the table changes with the corpus: the kernels in the order of their hashes."""
-    yield "| kernels | kinds of pairs | sum of the least distances | distances that fall later |"
-    yield "|---|---|---|---|"
-    whole = mine(kernels, {})
-    for size in (*(each for each in SIZES if each < len(kernels)), len(kernels)):
-        part = mine(kernels[:size], {})
-        fall = sum(cell.cycles > whole.cells[kind].cycles for kind, cell in part.cells.items())
-        known = sum(cell.cycles for cell in part.cells.values())
-        yield f"| {size:,} | {len(part.cells)} | {known:,} | {fall} |"
-
-
-def _checked(
-    kernels: Sequence[Kernel], held_out: Sequence[Kernel], shown: Mapping[str, list[Evidence]]
-) -> Iterator[str]:
-    """How many pairs of some kernels a table refuses that is mined from others."""
-    yield "| mined on | checked on | plain pairs | refused: unknown kind | refused: too close |"
-    yield "|---|---|---|---|---|"
-    sweep = [each for each in kernels if not each["id"].startswith("generated")]
-    parts = {
-        "even": kernels[::2],
-        "odd": kernels[1::2],
-        "even of the sweep": sweep[::2],
-        "odd of the sweep": sweep[1::2],
-        "generated": [each for each in kernels if each["id"].startswith("generated")],
-        "sweep": sweep,
-        "all": kernels,
-        "held out": held_out,
-    }
-    for mined, checked in PARTS:
-        if not parts[mined] or not parts[checked]:
-            continue
-        table = mine((shown[each["sha256"]] for each in parts[mined]), {})
-        found = [shown[each["sha256"]] for each in parts[checked]]
-        bad = [each for kernel in found for each in refused(table, kernel)]
-        unknown = sum(each.pairs for each in bad if each.kind not in table.cells)
-        close = sum(each.pairs for each in bad) - unknown
-        pairs = sum(each.pairs for kernel in found for each in kernel)
-        yield f"| {mined} | {checked} | {pairs:,} | {unknown:,} | {close:,} |"
-        print(f"{mined} | {checked}", *_worst(table, bad), sep="\n", file=sys.stderr)
-
-
-def _worst(table: DistanceTable, bad: Sequence[Evidence]) -> Iterator[str]:
-    """The kinds of the pairs that are refused: the closest pair of each, and their number."""
-    worst: dict[PairKind, Evidence] = {}
-    counts: Counter[PairKind] = Counter()
-    for each in bad:
-        counts[each.kind] += each.pairs
-        worst[each.kind] = min(worst.get(each.kind, each), each, key=lambda one: one.cycles)
-    for kind, each in sorted(worst.items()):
-        names = " | ".join((kind.hazard.value, *kind[1:]))
-        known = table.cells.get(kind)
-        least = "unknown" if known is None else f"{known.cycles} ({known.pairs} pairs)"
-        yield f"  {names}: {each.cycles} for {least}; {counts[kind]} pairs, {each.example}"
 
 
 if __name__ == "__main__":

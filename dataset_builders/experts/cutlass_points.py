@@ -75,7 +75,7 @@ _OTHER_LAYOUTS: Mapping[str, Sequence[str]] = {
     "f64": ("64x64x16 4 2x2",),
     "f32": ("128x128x8 5 4x2",),
 }
-_EPILOGUES = ("relu", "leaky_relu", "gelu", "silu", "sigmoid", "hard_swish")
+_EPILOGUE_NAMES = ("relu", "leaky_relu", "gelu", "silu", "sigmoid", "hard_swish")
 _EPILOGUE_TILES = ("128x128x32 4 2x2", "64x64x32 10 2x2")
 _SCHEDULES: Mapping[str, Sequence[tuple[str, str]]] = {
     "cutlass_gemm_split_k_serial": (
@@ -115,7 +115,7 @@ def _points() -> Iterator[ExpertPoint]:
         for tile in tiles:
             yield from (_point("cutlass_gemm", element, tile, layout=layout) for layout in _LAYOUTS)
     for tile in _EPILOGUE_TILES:
-        yield from (_point("cutlass_gemm", "f16", tile, epilogue=name) for name in _EPILOGUES)
+        yield from (_point("cutlass_gemm", "f16", tile, epilogue=name) for name in _EPILOGUE_NAMES)
     for kernel, variants in _SCHEDULES.items():
         yield from (_point(kernel, element, tile) for element, tile in variants)
 
