@@ -11,8 +11,7 @@ from pathlib import Path
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
 from dataset_builders.experts.archives import Archive
 from dataset_builders.experts.cuda_rows import row_of_cubin
-from dataset_builders.experts.cutlass_points import cutlass_points
-from dataset_builders.experts.cutlass_text import cutlass_text
+from dataset_builders.experts.cutlass import cutlass_points, cutlass_text
 from dataset_builders.experts.flash import flash_points, flash_text
 from dataset_builders.experts.nvcc import OPTIONS, compile_cubin, compiler_versions, folder_hash
 from dataset_builders.sweeps.experts import ExpertPoint

@@ -1,4 +1,4 @@
-"""The attention kernels of FlashAttention-2 that are compiled.
+"""The attention kernels of FlashAttention-2 that are compiled, and the C++ text of each.
 
 Tiles and warps are those that the library's own dispatch chooses for this
 architecture with 164 kB of shared memory (`flash_fwd_launch_template.h`,

@@ -21,9 +21,16 @@ from tqdm import tqdm
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from dataset_builders.inspection.card_check import check_card
 from dataset_builders.inspection.documents import LEAKAGE_FORM, MANIFEST_FORM, check_document
-from dataset_builders.inspection.facts import CheckedRawRow, CheckedRow, Content
 from dataset_builders.inspection.files_check import check_files, check_shards
-from dataset_builders.inspection.findings import CheckFinding, CheckKind, CheckReport, Findings
+from dataset_builders.inspection.findings import (
+    CheckedRawRow,
+    CheckedRow,
+    CheckFinding,
+    CheckKind,
+    CheckReport,
+    Content,
+    Findings,
+)
 from dataset_builders.inspection.layout import (
     LEAKAGE,
     MANIFEST,

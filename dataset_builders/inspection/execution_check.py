@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from dataset_builders.inspection.facts import CheckedRow, Content
-from dataset_builders.inspection.findings import CheckKind, Findings
+from dataset_builders.inspection.findings import CheckedRow, CheckKind, Content, Findings
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends import backend_of
 from verilocc_bench.dataset import Row, load_raw_row, load_rows

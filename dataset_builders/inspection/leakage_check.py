@@ -7,8 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dataset_builders.inspection.facts import Content
-from dataset_builders.inspection.findings import CheckKind, Findings
+from dataset_builders.inspection.findings import CheckKind, Content, Findings
 from dataset_builders.inspection.layout import LEAKAGE
 
 TRAINING = "train"

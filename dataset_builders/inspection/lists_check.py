@@ -1,4 +1,4 @@
-"""Checks rows.jsonl, rejected.jsonl and the manifest's counts against the rows and the sweep."""
+"""Checks how rows relate, and compares the lists and the manifest with the rows and the sweep."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from dataset_builders.inspection.documents import (
     Line,
     check_lines,
 )
-from dataset_builders.inspection.facts import CheckedRawRow, CheckedRow, Content
-from dataset_builders.inspection.findings import CheckKind, Findings
+from dataset_builders.inspection.findings import (
+    CheckedRawRow,
+    CheckedRow,
+    CheckKind,
+    Content,
+    Findings,
+)
 from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST, parquet_place
 from dataset_builders.sweeps import SWEEPS, point_from_json
 from dataset_builders.sweeps.captured import CAPTURED

@@ -3,6 +3,10 @@
 Each piece is a small file, `KEY.json.gz`, which is written aside, forced to the disk
 and renamed. So a process that is killed at any time loses nothing that it stored, and
 half-written files are never read. The folder is deleted when the dataset is complete.
+
+The document of a point is `{"timings", "row", "raw"}` or `{"timings", "rejection"}`. `row`
+lacks the columns that only the whole dataset can give. Journals of an earlier version
+have no `timings`.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from tqdm import tqdm
 
 from dataset_builders.publishing.contents import LocalFile
 from dataset_builders.publishing.hub_dataset import HubDataset, Operations, RepositoryState
-from dataset_builders.publishing.plan import UploadPlan, make_plan
-from dataset_builders.publishing.request import PublishRequest
+from dataset_builders.publishing.plan import PublishRequest, UploadPlan, make_plan
 from verilocc_bench.dataset.hub_requests import WAITS_SECONDS, HubError
 from verilocc_bench.errors import InputError
 

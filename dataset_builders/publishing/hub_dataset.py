@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dataset_builders.publishing.plan import RemoteFile, UploadPlan
-from dataset_builders.publishing.request import MAIN
+from dataset_builders.publishing.plan import MAIN, RemoteFile, UploadPlan
 from verilocc_bench.dataset.hub_requests import LOGGED_OUT, HubError, ask, ask_once
 from verilocc_bench.errors import InputError
 

@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from dataset_builders.publishing.committing import Committed, send_and_commit
 from dataset_builders.publishing.contents import LocalFile, published_files
 from dataset_builders.publishing.hub_dataset import HubDataset, RepositoryState
-from dataset_builders.publishing.plan import make_plan
-from dataset_builders.publishing.request import MAIN, Publication, PublishRequest
+from dataset_builders.publishing.plan import MAIN, Publication, PublishRequest, make_plan
 from verilocc_bench.dataset.hub_requests import HubError, quiet
 from verilocc_bench.errors import InputError
 

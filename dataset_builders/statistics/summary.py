@@ -1,4 +1,4 @@
-"""Figures over a dataset folder: over its rows, its rejections and its files."""
+"""Figures over a dataset folder: over its rows, its rejections, its files and leakage.json."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from dataset_builders.sweeps.constraints import (
     products_fit_registers,
     tile_feeds_every_warp,
 )
-from dataset_builders.sweeps.nvidia import BUDGETS
-from dataset_builders.sweeps.sweep import Axis, AxisProduct, axis, joint
+from dataset_builders.sweeps.sweep import BUDGETS, Axis, AxisProduct, axis, joint
 
 _CONSTRAINTS = (
     local_memory_fits,

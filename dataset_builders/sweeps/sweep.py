@@ -174,3 +174,15 @@ def _shuffled_families(
         by_family.setdefault(point.family, []).append(point)
     for family in sorted(by_family):
         yield tuple(sorted(by_family[family], key=lambda point: point.digest))
+
+
+# What one would write: nothing, mostly; everything that a thread can name; or
+# what lets 3, 4, 5 or 8 blocks of 128 threads run on a multiprocessor at once.
+# The last ask for less than the code was compiled for, which mostly makes a
+# problem of the split track. A value that stands several times is drawn as often.
+BUDGETS = joint(
+    "maxnreg asked_maxnreg",
+    (0, 0), (0, 0), (0, 0), (0, 0), (255, 0), (168, 0), (128, 0), (96, 0), (64, 0),
+    (0, 168), (0, 128), (0, 96),
+)  # fmt: skip
+"""The axis of register budgets, which AMD points do not have."""

@@ -15,7 +15,7 @@ from dataset_builders.building.install import is_complete
 from dataset_builders.experts import fetch
 from dataset_builders.experts.archives import Archive
 from dataset_builders.experts.cuda_sources import CUTLASS, FLASH_ATTENTION
-from dataset_builders.experts.cutlass_points import TILES
+from dataset_builders.experts.cutlass import TILES
 from dataset_builders.sweeps.experts import EXPERT_KERNELS, expert_point_from_json
 from verilocc_bench.errors import InputError
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dataset_builders.publishing.plan import UploadPlan
-    from dataset_builders.publishing.request import Publication, PublishRequest
+    from dataset_builders.publishing.plan import Publication, PublishRequest, UploadPlan
 
 
 def run(options: argparse.Namespace) -> int:
     """Publishes a dataset folder on the Hub, and says what changed there."""
+    from dataset_builders.publishing.plan import PublishRequest
     from dataset_builders.publishing.publish import publish_dataset
-    from dataset_builders.publishing.request import PublishRequest
 
     request = PublishRequest(
         folder=options.folder,

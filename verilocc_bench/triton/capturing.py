@@ -19,12 +19,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dataset_builders.capturing.captured_folder import write_captured
 from dataset_builders.capturing.captured_rows import (
     CapturedCode,
     CapturedRows,
     RefusedKernel,
     captured_rows,
+    write_captured,
 )
 from dataset_builders.compilers.triton_compiler import CompiledKernel
 from dataset_builders.sweeps.captured import CapturedPoint
