@@ -59,10 +59,9 @@ def test_public_names_exist_and_have_docstrings() -> None:
                 for node in tree.body
                 if isinstance(node, ast.Assign)
                 and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
+                and path.parent != ROOT / "verilocc_bench"  # made of the names' homes
             ]
-            stub = path.with_suffix(".pyi")  # has the names that are imported when they are used
-            sources = [tree, *([ast.parse(stub.read_text())] if stub.exists() else [])]
-            defined = {name for each in sources for node in ast.walk(each) for name in _names(node)}
+            defined = {name for node in ast.walk(tree) for name in _names(node)}
             for name in exported[0] if exported else ():
                 assert name in defined, f"{path}: {name}"
 

@@ -54,34 +54,7 @@ _HOME = {
 _ROOMS = ("triton",)
 """Packages of this one that are names of the interface."""
 
-__all__ = [
-    "AllocationFailed",
-    "AllocationProblem",
-    "Answer",
-    "ContradictionError",
-    "Environment",
-    "InputError",
-    "MissingExtraError",
-    "Problem",
-    "Results",
-    "RunComparison",
-    "Verdict",
-    "VerilocError",
-    "__version__",
-    "allocate",
-    "bound",
-    "capture",
-    "evaluate",
-    "load_problem",
-    "load_problems",
-    "load_results",
-    "lower",
-    "opinion",
-    "run",
-    "show",
-    "triton",
-    "verify",
-]
+__all__ = ["__version__", *_HOME, *_ROOMS]  # noqa: PLE0604  they are strings
 
 
 def __getattr__(name: str) -> Any:

@@ -25,31 +25,3 @@ from verilocc_bench.triton.capturing import capture as capture
 from verilocc_bench.verification import Verdict as Verdict
 
 __version__: str
-__all__ = [
-    "AllocationFailed",
-    "AllocationProblem",
-    "Answer",
-    "ContradictionError",
-    "Environment",
-    "InputError",
-    "MissingExtraError",
-    "Problem",
-    "Results",
-    "RunComparison",
-    "Verdict",
-    "VerilocError",
-    "__version__",
-    "allocate",
-    "bound",
-    "capture",
-    "evaluate",
-    "load_problem",
-    "load_problems",
-    "load_results",
-    "lower",
-    "opinion",
-    "run",
-    "show",
-    "triton",
-    "verify",
-]
