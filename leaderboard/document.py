@@ -104,8 +104,8 @@ def _disagreements(
     count = sum(verdict.disagreements for verdict in judged)
     if count:
         message = (
-            f"the two checkers disagree about {count} samples; this is not the fault of the "
-            "submission's, and must be looked into before it counts"
+            f"the two checkers disagree about {count} samples; this is not the submission's "
+            "fault, and must be looked into before it counts"
         )
         yield Refusal("checkers-disagree", message, "answers")
     if executed is not None and executed.wrong:

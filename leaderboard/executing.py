@@ -62,7 +62,10 @@ def execute_sample(
         from verilocc_bench.execution import AnswerExecutor
     except VerilocError as error:
         return ExecutedSample(why_not=str(error))
-    chosen = [row for row in rows.values() if _is_executable(row, verdicts[row.id])]
+    known = ARCHITECTURES.values()
+    chosen = [
+        row for row in rows.values() if row.arch in known and verdicts[row.id].outcome is not None
+    ]
     chosen.sort(key=lambda row: _lot(row.id, answers))
     executed = 0
     wrong: list[str] = []
@@ -85,10 +88,6 @@ def execute_sample(
         if not done.accepted:
             wrong.append(row.id)
     return ExecutedSample(executed, tuple(wrong))
-
-
-def _is_executable(row: Row, verdict: FunctionVerdict) -> bool:
-    return row.arch in ARCHITECTURES.values() and verdict.outcome is not None
 
 
 def _lot(identifier: str, answers: Answers) -> str:

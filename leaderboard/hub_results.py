@@ -81,7 +81,8 @@ def hub_results(
         if entry.submission["links"].get("model", "").rstrip("/") == HUB + model
     ]
     if len({tuple(entry.submission["authors"]) for entry in entries}) > 1:
-        found = "; ".join(_who(entry) for entry in entries)
+        known = [entry.submission for entry in entries]
+        found = "; ".join(f"{each['name']!r} of {', '.join(each['authors'])}" for each in known)
         message = f"entries of several authors link to {model}, choose with --entry: {found}"
         raise InputError(message, source=folder)
     if not entries:
@@ -90,10 +91,6 @@ def hub_results(
     documents = {entry.submission["name"]: _as_results(entry, model, revision) for entry in entries}
     source = None if page is None else Source("verilocc-bench leaderboard", page)
     return eval_results_yaml(documents, dataset_id, source)
-
-
-def _who(entry: BoardEntry) -> str:
-    return f"{entry.submission['name']!r} of {', '.join(entry.submission['authors'])}"
 
 
 def _as_results(entry: BoardEntry, model: str, revision: str | None) -> dict[str, Any]:

@@ -18,9 +18,7 @@ from leaderboard.folder import SUBMISSION, read_small
 from leaderboard.measured import MOST_MEASURED, MeasuredFigure, read_figure
 from leaderboard.shown_text import NAME, text_problem, url_problem
 from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
-from verilocc_bench.allocators import (
-    Assistance,
-)
+from verilocc_bench.allocators import Assistance
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.targets import TARGETS
 
@@ -272,7 +270,7 @@ class _ManifestReader:
                 self._refuse("claims", "expected tasks such as overall or gfx90a/gemm")
             elif not isinstance(figures, dict) or figures.keys() - set(CLAIMED):
                 self._refuse(f"claims, {task}", f"expected a mapping of {', '.join(CLAIMED)}")
-            elif not all(_is_number(number) for number in figures.values()):
+            elif not all(type(n) in (int, float) and 0 <= n < 10**15 for n in figures.values()):
                 self._refuse(f"claims, {task}", "expected numbers from 0")
             else:
                 found[task] = {key: float(figures[key]) for key in CLAIMED if key in figures}
@@ -290,10 +288,6 @@ class _ManifestReader:
             if isinstance(each, str):
                 self._refuse(f"measured, {number}", each)
         return tuple(each for each in found if isinstance(each, MeasuredFigure))
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < 10**15
 
 
 def _contact_problem(value: Any) -> str | None:

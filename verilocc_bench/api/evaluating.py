@@ -84,7 +84,7 @@ def evaluate(
     ]
     temporary = TemporaryFolder() if output_path is None else None
     path = Path(output_path or "") if temporary is None else temporary.path
-    # A temporary folder is not worth a word.
+    # Nothing is said about a temporary folder.
     tell = {} if temporary is None else {"tell": lambda _: None}
     found = evaluate_together(
         configurations,
