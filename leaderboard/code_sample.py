@@ -20,11 +20,7 @@ from verilocc_bench.backends import backend_of
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.code_source import CodeSource
-from verilocc_bench.evaluation.machine_code import (
-    CountedCode,
-    compare_code,
-    summarise_machine_code,
-)
+from verilocc_bench.evaluation.machine_code import CountedCode, compare_code, summarise_machine_code
 from verilocc_bench.targets import get_target
 
 

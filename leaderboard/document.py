@@ -17,11 +17,7 @@ from leaderboard.submission import Refusal, Submission
 from verilocc_bench.dataset import Row
 from verilocc_bench.evaluation.fingerprints import code_fingerprint
 from verilocc_bench.evaluation.results import versions
-from verilocc_bench.evaluation.summary import (
-    kernel_record,
-    summarise_by_group,
-    summarise_by_task,
-)
+from verilocc_bench.evaluation.summary import kernel_record, summarise_by_group, summarise_by_task
 
 FORMAT = 1
 KS = (1, 10, 100)

@@ -8,13 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from leaderboard.answer_lines import (
-    FunctionLines,
-    byte_limits,
-    check_size,
-    index_lines,
-    unpacked,
-)
+from leaderboard.answer_lines import FunctionLines, byte_limits, check_size, index_lines, unpacked
 from leaderboard.boards import Board, BoardCopy, boards
 from leaderboard.folder import SUBMISSION, answers_file, check_folder, open_file
 from leaderboard.measured import answer_hash

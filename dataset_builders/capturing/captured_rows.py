@@ -21,12 +21,7 @@ from dataset_builders.compilers.llvm import LLVMCompiler
 from dataset_builders.compilers.toolchains import toolchain_of, toolchains_of
 from dataset_builders.compilers.triton_compiler import CompiledKernel
 from dataset_builders.release.card import card_configs
-from dataset_builders.release.folder import (
-    TRACK_FOLDERS,
-    FolderWriter,
-    rejected_line,
-    row_line,
-)
+from dataset_builders.release.folder import TRACK_FOLDERS, FolderWriter, rejected_line, row_line
 from dataset_builders.sweeps.captured import CAPTURED, CapturedPoint
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts

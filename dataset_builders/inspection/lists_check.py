@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from dataset_builders.inspection.documents import (
-    REJECTED_FORM,
-    ROW_LIST_FORM,
-    Line,
-    check_lines,
-)
+from dataset_builders.inspection.documents import REJECTED_FORM, ROW_LIST_FORM, Line, check_lines
 from dataset_builders.inspection.findings import (
     CheckedRawRow,
     CheckedRow,

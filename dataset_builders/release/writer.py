@@ -36,23 +36,13 @@ from dataset_builders.release.duplicates import (
     near_duplicates_within,
     near_pairs,
 )
-from dataset_builders.release.folder import (
-    TRACK_FOLDERS,
-    FolderWriter,
-    rejected_line,
-    row_line,
-)
+from dataset_builders.release.folder import TRACK_FOLDERS, FolderWriter, rejected_line, row_line
 from dataset_builders.release.leakage import leakage_report
 from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.sweeps import SweepPoint
 from dataset_builders.sweeps.experts import EXPERT_SWEEPS, ExpertPoint
 from dataset_builders.sweeps.splits import SPLITS, split_of
-from verilocc_bench.dataset import (
-    EMBEDDED,
-    RawRow,
-    Row,
-    iterate_rows,
-)
+from verilocc_bench.dataset import EMBEDDED, RawRow, Row, iterate_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import PUBLISHED, TARGETS
 

@@ -7,16 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from leaderboard.rendering.entries import BoardEntry, EntryFigures, Scope
-from leaderboard.rendering.scatter import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    RIGHT,
-    WIDTH,
-    Tick,
-    round_scale,
-    up,
-)
+from leaderboard.rendering.scatter import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, Tick, round_scale, up
 
 MOST_DATES = 4
 """How many days are written along the axis."""

@@ -8,12 +8,7 @@ from typing import ClassVar
 
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
-from verilocc_bench.allocators.protocol import (
-    Assistance,
-    LabelUse,
-    Request,
-    answer_from_assignment,
-)
+from verilocc_bench.allocators.protocol import Assistance, LabelUse, Request, answer_from_assignment
 from verilocc_bench.allocators.search.options import Means
 from verilocc_bench.allocators.searching import SearchAllocator
 from verilocc_bench.allocators.single import SingleAllocator

@@ -17,12 +17,7 @@ from itertools import accumulate
 from verilocc_bench.allocators.first_fit import first_fit
 from verilocc_bench.allocators.linear_scan import linear_scan, scan_order
 from verilocc_bench.allocators.protocol import answer_from_assignment
-from verilocc_bench.allocators.spill_code import (
-    Home,
-    insert_spill_code,
-    natural_class,
-    unspillable,
-)
+from verilocc_bench.allocators.spill_code import Home, insert_spill_code, natural_class, unspillable
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed

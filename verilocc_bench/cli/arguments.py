@@ -20,10 +20,7 @@ from verilocc_bench.cli.argument_types import (
     positive,
     threads,
 )
-from verilocc_bench.cli.compiler_arguments import (
-    add_capture_options,
-    add_measure_options,
-)
+from verilocc_bench.cli.compiler_arguments import add_capture_options, add_measure_options
 from verilocc_bench.cli.dataset_arguments import (
     add_build_options,
     add_dataset_actions,

@@ -15,10 +15,7 @@ from verilocc_bench.analysis.lower_bounds import (
     proves_infeasible,
     why_infeasible,
 )
-from verilocc_bench.analysis.lower_bounds.infeasibility import (
-    describe_place,
-    describe_shape,
-)
+from verilocc_bench.analysis.lower_bounds.infeasibility import describe_place, describe_shape
 from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
 from verilocc_bench.api.working import check_bound
 from verilocc_bench.cli.instance import load_instance

@@ -13,11 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from verilocc_bench.allocators import (
-    FailureKind,
-    Request,
-    Response,
-)
+from verilocc_bench.allocators import FailureKind, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits.answer_files import answer_to_json, parse_answer

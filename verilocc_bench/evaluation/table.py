@@ -11,9 +11,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from verilocc_bench.allocators import (
-    Assistance,
-)
+from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import InputError, did_you_mean
 from verilocc_bench.evaluation.records import INVALID, RowResult
 from verilocc_bench.evaluation.summary import OVERALL

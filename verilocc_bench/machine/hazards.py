@@ -14,10 +14,7 @@ number of wait states between two instructions.
 
 from __future__ import annotations
 
-from verilocc_bench.machine.compiled import (
-    compiled,
-    uint32,
-)
+from verilocc_bench.machine.compiled import compiled, uint32
 from verilocc_bench.machine.fields import (
     A_WIDTH,
     B_WIDTH,

@@ -33,12 +33,7 @@ from verilocc_bench.machine.fields import (
     A,
     B,
 )
-from verilocc_bench.machine.hazards import (
-    check_before,
-    mark_after,
-    poison_scalars,
-    poison_vectors,
-)
+from verilocc_bench.machine.hazards import check_before, mark_after, poison_scalars, poison_vectors
 from verilocc_bench.machine.landing_step import land
 from verilocc_bench.machine.lanes import Integers, read_pair, write_pair
 from verilocc_bench.machine.matrix_step import matrix_step

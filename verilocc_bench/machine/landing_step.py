@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from verilocc_bench.machine.atomics_step import do_atomic, load_bytes, store_bytes
-from verilocc_bench.machine.compiled import (
-    compiled,
-    int64,
-    uint32,
-)
+from verilocc_bench.machine.compiled import compiled, int64, uint32
 from verilocc_bench.machine.fields import (
     ADDRESS_BUFFER,
     ATOMIC,

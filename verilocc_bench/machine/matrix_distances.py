@@ -15,12 +15,7 @@ from verilocc_bench.machine.fields import (
     RESULT_WIDTH,
     TRAITS,
 )
-from verilocc_bench.machine.state import (
-    ARCH_942,
-    LAST_MATRIX_ROW,
-    MATRIX_FIRST,
-    GroupState,
-)
+from verilocc_bench.machine.state import ARCH_942, LAST_MATRIX_ROW, MATRIX_FIRST, GroupState
 
 
 @compiled

@@ -38,16 +38,7 @@ from verilocc_bench.machine.compiled import (
     int64,
     uint32,
 )
-from verilocc_bench.machine.fields import (
-    C_WIDTH,
-    LANES,
-    RESULT,
-    TARGET,
-    VECTOR,
-    A,
-    B,
-    C,
-)
+from verilocc_bench.machine.fields import C_WIDTH, LANES, RESULT, TARGET, VECTOR, A, B, C
 from verilocc_bench.machine.lanes import Integers, Numbers, Registers, read_pair
 from verilocc_bench.machine.number_formats import float16_of
 

@@ -8,11 +8,7 @@ when a wait covers it.
 
 from __future__ import annotations
 
-from verilocc_bench.machine.compiled import (
-    compiled,
-    int64,
-    uint32,
-)
+from verilocc_bench.machine.compiled import compiled, int64, uint32
 from verilocc_bench.machine.fields import (
     A_WIDTH,
     ADDRESS_BUFFER,

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from verilocc_bench.machine import fields as f
-from verilocc_bench.machine.float_operations import (
-    DOT2_F16,
-    FLOAT32_OPCODES,
-    FUSED,
-    FUSED_TO_F16,
-)
-from verilocc_bench.machine.integer_operations import (
-    INTEGER_OPCODES,
-)
+from verilocc_bench.machine.float_operations import DOT2_F16, FLOAT32_OPCODES, FUSED, FUSED_TO_F16
+from verilocc_bench.machine.integer_operations import INTEGER_OPCODES
 from verilocc_bench.machine.scalar_operations import SCALAR_32_OPCODES, SCALAR_64_OPCODES
 from verilocc_bench.machine.wide_operations import FLOAT16_OPCODES, FLOAT64_OPCODES
 from verilocc_bench.machine.wide_operations import FUSED as FUSED_WIDE

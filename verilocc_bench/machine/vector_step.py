@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 
 from verilocc_bench.machine.bit_functions import signed32
-from verilocc_bench.machine.compiled import (
-    compiled,
-    float32_of,
-    float64,
-    float64_of,
-    uint32,
-)
+from verilocc_bench.machine.compiled import compiled, float32_of, float64, float64_of, uint32
 from verilocc_bench.machine.fields import (
     CARRY,
     COMPARE,
@@ -39,10 +33,7 @@ from verilocc_bench.machine.fields import (
     B,
     C,
 )
-from verilocc_bench.machine.float_operations import (
-    divide_scale32,
-    float32_operation,
-)
+from verilocc_bench.machine.float_operations import divide_scale32, float32_operation
 from verilocc_bench.machine.integer_operations import (
     COUNT_LOWER_LANES_HIGH,
     COUNT_LOWER_LANES_LOW,

@@ -12,13 +12,7 @@ import math
 import numpy as np
 
 from verilocc_bench.machine.bit_functions import signed32
-from verilocc_bench.machine.compiled import (
-    compiled,
-    float64,
-    float64_bits,
-    float64_of,
-    fused64,
-)
+from verilocc_bench.machine.compiled import compiled, float64, float64_bits, float64_of, fused64
 from verilocc_bench.machine.number_formats import (
     float16_bits,
     float16_of,

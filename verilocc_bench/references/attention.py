@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.references.formulas import (
-    Scoring,
-    attention,
-    attention_gradients,
-    score,
-)
+from verilocc_bench.references.formulas import Scoring, attention, attention_gradients, score
 from verilocc_bench.references.numbers import Array
 from verilocc_bench.references.reference_launch import Launch
 from verilocc_bench.references.reference_problem import (

@@ -14,12 +14,7 @@ from verilocc_bench.edits import NO_EDITS, Answer
 from verilocc_bench.selftest.bound_law import Bounds
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.settings.judges import JUDGES, JUDGES_OF_EDITS, SMT
-from verilocc_bench.verification.judges import (
-    Effort,
-    Judges,
-    Opinion,
-    Word,
-)
+from verilocc_bench.verification.judges import Effort, Judges, Opinion, Word
 
 SMALL = 200
 """The most instructions of a small function."""

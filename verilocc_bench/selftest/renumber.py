@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verilocc_bench.ir import (
-    FixedUnits,
-    Function,
-    Guard,
-    Instruction,
-    Operand,
-    VirtualLanes,
-)
+from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, Operand, VirtualLanes
 
 Location = VirtualLanes | FixedUnits
 

@@ -8,13 +8,7 @@ from verilocc_bench.views.packing import PackedBlock, pack
 from verilocc_bench.views.tokenized import TokenizedView
 from verilocc_bench.views.training_turns import TrainingTurn, training_turns
 from verilocc_bench.views.view_report import ExampleOutcome, ViewReport
-from verilocc_bench.views.view_rows import (
-    AnyRow,
-    Label,
-    column_of,
-    parse_label,
-    problem_of,
-)
+from verilocc_bench.views.view_rows import AnyRow, Label, column_of, parse_label, problem_of
 from verilocc_bench.views.vocabulary import UNKNOWN, OpcodeVocabulary
 
 __all__ = [

@@ -11,12 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from verilocc_bench.allocators.search.code_loop import (
-    CodeCosts,
-    code_cost,
-    code_loop,
-    shuffle_loop,
-)
+from verilocc_bench.allocators.search.code_loop import CodeCosts, code_cost, code_loop, shuffle_loop
 from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.placing import SearchBudget, place
 from verilocc_bench.allocators.search.refinement_items import (

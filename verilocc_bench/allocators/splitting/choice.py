@@ -23,12 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from verilocc_bench.allocators.splitting.candidates import (
-    Candidates,
-    Cover,
-    RegionKey,
-    SplitPlan,
-)
+from verilocc_bench.allocators.splitting.candidates import Candidates, Cover, RegionKey, SplitPlan
 from verilocc_bench.errors import MissingExtraError
 
 Needs = Sequence[Mapping[int, Sequence[int]]]

@@ -17,11 +17,7 @@ from verilocc_bench.analysis.lower_bounds.records import (
     Shape,
 )
 from verilocc_bench.analysis.lower_bounds.residue_schedule import refute_by_schedule
-from verilocc_bench.analysis.lower_bounds.shapes import (
-    file_group,
-    most_registers,
-    shapes_of_value,
-)
+from verilocc_bench.analysis.lower_bounds.shapes import file_group, most_registers, shapes_of_value
 from verilocc_bench.analysis.pressure import VECTOR
 from verilocc_bench.analysis.problem import AllocationProblem
 

@@ -12,11 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from verilocc_bench.backends.amdgpu.machine import (
-    MachineBlock,
-    MachineFunction,
-    is_ignored,
-)
+from verilocc_bench.backends.amdgpu.machine import MachineBlock, MachineFunction, is_ignored
 from verilocc_bench.backends.amdgpu.mir_yaml import Frame
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits

@@ -38,11 +38,7 @@ from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.targets.amdgpu import MASK_MARK, MAXIMUM_WAVES
 from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
 from verilocc_bench.targets.amdgpu_calls import destroyed_units
-from verilocc_bench.targets.amdgpu_classes import (
-    class_bases,
-    fixed_units,
-    is_outside_allocation,
-)
+from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units, is_outside_allocation
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 _BARRIERS = re.compile(
