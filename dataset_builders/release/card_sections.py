@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from tabulate import tabulate
@@ -189,13 +190,7 @@ def _limits(facts: CardFacts) -> str:
 
 def _rebuilding(facts: CardFacts) -> str:
     manifest = facts.manifest
-    archs, sweep, points = ",".join(manifest["archs"]), manifest["sweep"], manifest["points"]
-    # A dataset that has only the first points of its sweep says so.
-    whole = sweep not in SWEEPS or SWEEPS[sweep].count(manifest["archs"]) == points
-    limit = "" if whole else f" --limit {points}"
-    needs = "the extra `build`"
-    if facts.is_expert:
-        needs = "the extra `expert`, the libraries (`make expert-archives`), g++"
+    archs = ",".join(manifest["archs"])
     versions = ", ".join(
         f"{name} {number}" for name, number in sorted(manifest["versions"].items())
     )
@@ -208,15 +203,33 @@ def _rebuilding(facts: CardFacts) -> str:
 whole of it is built by
 
 ```
-verilocc-bench build --sweep {sweep} --arch {archs}{limit} --output DIR
+verilocc-bench build --sweep {manifest["sweep"]} --arch {archs}{_limit(manifest)} --output DIR
 ```
 
-which needs {needs} and no GPU. `manifest.json` has the hashes of all files, and of the
+which needs {_needs(facts)} and no GPU. `manifest.json` has the hashes of all files, and of the
 sources of the kernels; `rejected.jsonl` why a point of the sweep gave no row.
 
 Versions: {versions}. Flags:
 
 {_names_table(flags, ("stage", "flags"))}"""
+
+
+def _needs(facts: CardFacts) -> str:
+    if facts.is_expert:
+        return "the extra `expert`, the libraries (`make expert-archives`), g++"
+    return "the extra `build`"
+
+
+def _limit(manifest: Mapping[str, Any]) -> str:
+    """The option that says so where a dataset has only the first points of its sweep."""
+    points = manifest["points"]
+    all_points = _points_of(manifest["sweep"], tuple(manifest["archs"]))
+    return "" if all_points in (None, points) else f" --limit {points}"
+
+
+@cache
+def _points_of(sweep: str, archs: tuple[str, ...]) -> int | None:
+    return SWEEPS[sweep].count(archs) if sweep in SWEEPS else None
 
 
 def _licence(facts: CardFacts) -> str:

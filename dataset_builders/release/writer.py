@@ -131,6 +131,14 @@ def write_dataset(
     return summary
 
 
+def _other_embedded_functions() -> dict[str, Tokens]:
+    """The functions of `mini` of the architectures that are not published."""
+    found: dict[str, Tokens] = {}
+    for arch in TARGETS.keys() - PUBLISHED:
+        found |= _functions_of(f"{EMBEDDED}:{arch}")
+    return found
+
+
 def _functions_of(name: str) -> dict[str, Tokens]:
     """The functions of a dataset by id, of all splits and tracks."""
     found: dict[str, Tokens] = {}
@@ -183,9 +191,7 @@ def _near_duplicates(
     others: Mapping[str, Mapping[str, Tokens]],
 ) -> dict[str, Rejection]:
     if sweep not in EXPERT_SWEEPS:
-        unpublished: dict[str, Tokens] = {}
-        for arch in TARGETS.keys() - PUBLISHED if sweep != EMBEDDED else ():
-            unpublished |= _functions_of(f"{EMBEDDED}:{arch}")
+        unpublished = _other_embedded_functions() if sweep != EMBEDDED else {}
         return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET], unpublished)
     rejected: dict[str, Rejection] = {}
     for name, known in others.items():
