@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from verilocc_bench.cli.argument_types import add_output
+from verilocc_bench.cli.argument_types import output_folder
 
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,14 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         "--dataset", required=True, help="mini, a folder, or a dataset id on the Hub"
     )
     parser.add_argument("--revision", help="revision of a dataset on the Hub")
-    add_output(parser, "the folder of the run", folder=True, required=True)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=output_folder,
+        required=True,
+        metavar="DIR",
+        help="the folder of the run",
+    )
     parser.add_argument(
         "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"
     )
