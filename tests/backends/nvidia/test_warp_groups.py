@@ -44,6 +44,11 @@ GROUP = """
         # between two products, and over a factor of the product before: an H200 does it right.
         ({(5, 0): 64, (8, 2): 64}, set()),
         ({(5, 0): 40, (8, 2): 40}, set()),
+        # Over what a product at work adds to, which is waited for.
+        (
+            {(3, 3): 64, (6, 0): 64, (9, 2): 64},
+            {(3, 6, f"R{number}") for number in range(64, 72)},
+        ),
         # Half over what it adds to, and over its own factor.
         (
             {(5, 0): 28, (6, 0): 72, (9, 2): 72},

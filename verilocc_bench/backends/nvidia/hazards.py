@@ -23,13 +23,14 @@ Products of a warp group (HGMMA …) read and write general registers until a
 `WARPGROUP.DEPBAR.LE gsb0, N` behind them. `gsb0` at a product closes a group; the DEPBAR
 waits until at most N groups are at work. So a product carries further bits: bit 6 + N
 shows that a DEPBAR of N or less waits for it. Products work in order: one may add to
-what the one before it sums up, and overwrite a factor of it. Registers that a product
-writes are its own from the arrival before it on (warp_groups).
+what the one before it sums up, and overwrite a factor of it, but not what that one adds
+to, unless all is one place. Registers that a product writes are its own from the arrival
+before it on (warp_groups).
 
 A hazard is an instruction that writes a register that a reader has yet to read
 (WAR) or a writer has yet to write (WAW), or that reads a register that a writer has
-yet to write (RAW). Readers of one queue have no WAR: the later instruction reads, and
-so writes, later.
+yet to write (RAW). Readers of one queue have no WAR, but for what products add to: the
+later instruction reads, and so writes, later.
 
 Limits: distances in cycles between instructions of fixed latency are another matter
 (issue_distances), so "no hazard" alone does not show that a recolouring runs.
@@ -271,6 +272,9 @@ class _Analysis:
             if part == _READS:
                 if step.read_queue is None or step.read_queue != other.read_queue:
                     yield HazardKind.WRITE_AFTER_READ, earlier, step.writes & other.late_reads
+                elif product:
+                    common = step.writes & other.accumulator & ~in_order
+                    yield HazardKind.WRITE_AFTER_READ, earlier, common
                 continue
             yield HazardKind.WRITE_AFTER_WRITE, earlier, step.writes & other.writes & ~in_order
             yield HazardKind.READ_AFTER_WRITE, earlier, step.reads & other.writes & ~in_order

@@ -41,7 +41,7 @@ from verilocc_bench.backends.nvidia.issue_distances import (
 )
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
-from verilocc_bench.backends.nvidia.warp_groups import is_product
+from verilocc_bench.backends.nvidia.warp_groups import added_to, is_product
 from verilocc_bench.backends.nvidia.webs import GUARD, ReferenceKey, guard_reference
 
 
@@ -170,7 +170,12 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
     for hazard, earlier, later in pending_pairs(function):
         match hazard:
             case HazardKind.WRITE_AFTER_READ:
-                yield from _pairs(hazard, earlier, general[earlier], later, definitions[later])
+                firsts = general[earlier]
+                added = added_to(function.instructions[earlier])
+                if added is not None and is_product(function.instructions[later]):
+                    place = added + len(function.instructions[earlier].definitions)
+                    firsts = [each for each in firsts if each.reference == place]
+                yield from _pairs(hazard, earlier, firsts, later, definitions[later])
             case HazardKind.WRITE_AFTER_WRITE:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, definitions[later])
             case HazardKind.READ_AFTER_WRITE:
