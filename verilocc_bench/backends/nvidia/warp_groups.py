@@ -3,9 +3,9 @@
 `WARPGROUP.ARRIVE` hands the registers of a warp over to the products behind it. PTX asks
 for it (`wgmma.fence`) between any other access to a register and a product that reads
 or writes the register. So what a product writes is its own from the arrival on, and no
-other instruction between the two may read or write it. ptxas has none. On an H200
-answers with one leave wrong numbers in each launch, while those that differ by that
-alone, and move a sum between two products, or write over a factor at work, are right.
+other instruction between the two may read or write it. ptxas has none. On an H200 one
+register that is read there once makes the numbers wrong in each launch; to move a sum
+between two products, or to write over a factor at work, does not.
 """
 
 from __future__ import annotations
