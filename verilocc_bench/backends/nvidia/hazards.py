@@ -169,19 +169,13 @@ def pending_pairs(function: SassFunction) -> Iterator[PendingPair]:
     A hazard is such a pair with a register in common. Raises RejectedKernel if the
     control flow cannot be analysed.
     """
-    analysis = _Analysis(function, control_flow(function))
-    for state, step in analysis.states():
-        for kind, earlier, _ in analysis.candidates(state, step):
-            yield PendingPair(kind, earlier, step.index)
-    for earlier, later in analysis.early:
-        yield PendingPair(HazardKind.WRITE_AFTER_READ, earlier, later)
-        yield PendingPair(HazardKind.WRITE_AFTER_WRITE, earlier, later)
+    for kind, earlier, later, _ in _Analysis(function, control_flow(function)).pairs():
+        yield PendingPair(kind, earlier, later)
 
 
 class _Analysis:
     def __init__(self, function: SassFunction, blocks: tuple[SassBlock, ...]) -> None:
-        self.blocks = blocks
-        self.early = tuple(behind_arrivals(function, blocks))
+        self.function, self.blocks = function, blocks
         self.steps = {
             index: _step(index, function.instructions[index])
             for block in blocks
@@ -190,25 +184,25 @@ class _Analysis:
 
     def hazards(self) -> tuple[Hazard, ...]:
         found: dict[tuple[HazardKind, int, int], int] = {}
-        for state, step in self.states():
-            for kind, earlier, units in self.candidates(state, step):
-                if units:
-                    key = (kind, earlier, step.index)
-                    found[key] = found.get(key, 0) | units
-        for earlier, later in self.early:
-            other, own = self.steps[earlier], self.steps[later].writes
-            for kind, units in (
-                (HazardKind.WRITE_AFTER_READ, other.reads & own),
-                (HazardKind.WRITE_AFTER_WRITE, other.writes & own),
-            ):
-                if units:
-                    found[kind, earlier, later] = found.get((kind, earlier, later), 0) | units
+        for kind, earlier, later, units in self.pairs():
+            if units:
+                found[kind, earlier, later] = found.get((kind, earlier, later), 0) | units
         return tuple(
             Hazard(kind, earlier, later, _names(units))
             for (kind, earlier, later), units in sorted(
                 found.items(), key=lambda item: (item[0][2], item[0][1], item[0][0])
             )
         )
+
+    def pairs(self) -> Iterator[tuple[HazardKind, int, int, int]]:
+        """Pairs without a wait between: (access, earlier, later, the registers in common)."""
+        for state, step in self.states():
+            for kind, earlier, units in self.candidates(state, step):
+                yield kind, earlier, step.index, units
+        for earlier, later in behind_arrivals(self.function, self.blocks):
+            other, own = self.steps[earlier], self.steps[later].writes
+            yield HazardKind.WRITE_AFTER_READ, earlier, later, other.reads & own
+            yield HazardKind.WRITE_AFTER_WRITE, earlier, later, other.writes & own
 
     def states(self) -> Iterator[tuple[_State, _TimedInstruction]]:
         """Each instruction with what is outstanding after its waits."""
