@@ -71,6 +71,19 @@ def test_a_sum_belongs_to_its_product_from_the_arrival_on(
     } == found
 
 
+def test_a_product_may_overwrite_a_factor_of_one_that_adds_to_nothing() -> None:
+    function = assemble(
+        """
+        HGMMA.64x16x16.F32 R24, R40, gdesc[UR8].tnspB, RZ, !UPT
+        HGMMA.64x16x16.F32 R32, gdesc[UR12], RZ, !UPT, gsb0
+        WARPGROUP.DEPBAR.LE gsb0, 0x0
+        EXIT
+        """,
+        "sm_90",
+    )
+    assert not new_hazards(function, {(1, 0): 40})
+
+
 @pytest.mark.parametrize(("total", "found"), [("R32", set()), ("R0", {"R2", "R3", "R4"})])
 def test_it_is_a_hazard_of_any_code(total: str, found: set[str]) -> None:
     hazards = find_hazards(assemble(GROUP.replace("R32", total), "sm_90"))

@@ -162,7 +162,8 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
     definitions: list[list[RegisterAccess]] = []
     uses: list[list[RegisterAccess]] = []
     general: list[list[RegisterAccess]] = []
-    for instruction in function.instructions:
+    instructions = function.instructions
+    for instruction in instructions:
         first, second = _plain_accesses(instruction)
         definitions.append(first)
         uses.append(second)
@@ -171,16 +172,15 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
         match hazard:
             case HazardKind.WRITE_AFTER_READ:
                 firsts = general[earlier]
-                added = added_to(function.instructions[earlier])
-                if added is not None and is_product(function.instructions[later]):
-                    place = added + len(function.instructions[earlier].definitions)
-                    firsts = [each for each in firsts if each.reference == place]
+                if is_product(instructions[earlier]) and is_product(instructions[later]):
+                    added = added_to(instructions[earlier])
+                    firsts = [each for each in firsts if each.reference - 1 == added]
                 yield from _pairs(hazard, earlier, firsts, later, definitions[later])
             case HazardKind.WRITE_AFTER_WRITE:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, definitions[later])
             case HazardKind.READ_AFTER_WRITE:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, uses[later])
-    for index, instruction in enumerate(function.instructions):
+    for index, instruction in enumerate(instructions):
         if is_product(instruction):
             written, read = definitions[index], general[index]
             firsts = [each for each in read if not each.offset]
