@@ -12,12 +12,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import random
 import signal
 import struct
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +30,6 @@ from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.api.problems import Problem, load_problem
-from verilocc_bench.api.working import verify
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.kernel import SassKernel, machine_problem
 from verilocc_bench.backends.nvidia.lower import write_answer
@@ -40,8 +37,8 @@ from verilocc_bench.backends.nvidia.tools import assemble
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed, RejectedKernel, VerilocError
 from verilocc_bench.files import write_atomically
-from verilocc_bench.ir import Assignment, PhysicalRegister
 from verilocc_bench.measuring.blocks import MULTIPROCESSORS
+from verilocc_bench.training.renaming import rename
 
 _CARD = MULTIPROCESSORS["sm_90"]
 _MOST_REGISTERS = 255
@@ -191,9 +188,8 @@ def collect(door: str, point: SweepPoint, work: Path) -> str:
     if larger is not None:
         sides.add("own-larger-count", "same", _with_count(own, larger))
     for number in (1, 2):
-        answer = permuted(problem, kernel, number)
-        if answer is not None:
-            sides.add_answer(f"permuted-{number}", "same", problem, answer)
+        renamed = Answer(rename(problem, problem.label or {}, number))
+        sides.add_answer(f"permuted-{number}", "same", problem, renamed)
     _answers(sides, problem, kernel)
     _caps(sides, compiled.ptx, architecture)
     if door == "wgmma":
@@ -281,43 +277,6 @@ def _with_count(cubin: bytes, count: int) -> bytes:
     for offset in read_cubin(cubin).kernels[0].register_attribute_offsets:
         struct.pack_into("<I", data, offset, count)
     return bytes(data)
-
-
-def permuted(problem: Problem, kernel: SassKernel, seed: int) -> Answer | None:
-    """A random permutation of the registers; None if there is none but the identity.
-
-    Registers of one tuple, or of tuples that overlap, move together, to a place of the same
-    length and alignment.
-    """
-    normalized = kernel.code.normalized
-    widths = [each.width for each in problem.function.virtual_registers]
-    pieces: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for number, base in normalized.assignment.items():
-        pieces[base.file].append((base.index, base.index + widths[number]))
-    moves: dict[tuple[str, int], int] = {}
-    for file, ranges in pieces.items():
-        joined: list[tuple[int, int]] = []
-        for first, end in sorted(set(ranges)):
-            if joined and first < joined[-1][1]:
-                joined[-1] = joined[-1][0], max(end, joined[-1][1])
-            else:
-                joined.append((first, end))
-        alike: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for first, end in joined:
-            alike[end - first, first % 8 if end - first > 1 else 0].append(first)
-        for (length, _), places in alike.items():
-            shuffled = list(places)
-            random.Random(seed).shuffle(shuffled)
-            for old, new in zip(places, shuffled, strict=True):
-                moves |= {(file, old + lane): new + lane for lane in range(length)}
-    assignment: Assignment = {
-        number: PhysicalRegister(base.file, moves[base.file, base.index])
-        for number, base in normalized.assignment.items()
-    }
-    named = answer_from_assignment(problem, assignment)
-    if named == problem.label or not verify(problem, named).valid:
-        return None
-    return Answer(named)
 
 
 def main() -> int:

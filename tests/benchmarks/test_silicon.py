@@ -4,31 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-import verilocc_bench as vb
 from benchmarks.silicon.report import by_kind, disagreements, picture, rivals, steps
-from verilocc_bench.dataset import load_rows
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("cuda")
-def test_permutations_are_valid_and_run() -> None:
-    pytest.importorskip("triton")
-    from benchmarks.silicon.sides import permuted
-    from verilocc_bench.backends.nvidia.lower import write_answer
-
-    rows = [row for row in load_rows("mini").rows if row.arch == "sm_80" and row.label]
-    problem = vb.load_problem(min(rows, key=lambda row: row.n_instructions).id)
-    kernel = problem.kernel()
-    first, again, second = (permuted(problem, kernel, seed) for seed in (1, 1, 2))
-    assert first is not None
-    assert first == again != second
-    assert vb.verify(problem, first).valid
-    lowered = write_answer(kernel, first)
-    assert lowered.changed_instructions
-    assert lowered.runnable
-    assert lowered.register_count == kernel.code.place.register_count
 
 
 def side(name: str, blocks: int, ratio: float | None, **more: Any) -> dict[str, Any]:

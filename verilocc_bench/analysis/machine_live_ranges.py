@@ -21,7 +21,6 @@ from functools import cached_property
 from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.analysis.liveness import Liveness, Segment
 from verilocc_bench.analysis.problem import AllocationProblem
-from verilocc_bench.ir import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +40,14 @@ class MachineLiveRanges:
 class MachineProblem(AllocationProblem):
     """A problem with the live ranges of the machine in place of the text's.
 
-    It has the id of `problem`, and its function, or one with ties beside. Its `liveness`
+    It has the id and the function of `problem`. Its `liveness`
     has a further point for each pair of `ranges.apart`, after all others, at which the
     first lane of the pair is live and the second is defined. Such points stand for no
     instruction.
     """
 
-    def __init__(
-        self,
-        problem: AllocationProblem,
-        ranges: MachineLiveRanges,
-        function: Function | None = None,
-    ) -> None:
-        super().__init__(function or problem.function, problem.normalized)
+    def __init__(self, problem: AllocationProblem, ranges: MachineLiveRanges) -> None:
+        super().__init__(problem.function, problem.normalized)
         self.ranges = ranges
         self._text = problem.liveness
 

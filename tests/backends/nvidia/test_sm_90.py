@@ -9,18 +9,15 @@ import pytest
 from tests.backends.nvidia import assembled_kernels as kernels
 from tests.backends.nvidia.assembly import assemble
 from verilocc_bench.allocators.linear_scan import linear_scan
-from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.distance_table import distance_table
-from verilocc_bench.backends.nvidia.hazards import HazardKind, find_hazards
-from verilocc_bench.backends.nvidia.kept_apart import new_hazards
+from verilocc_bench.backends.nvidia.hazards import find_hazards
 from verilocc_bench.backends.nvidia.kernel import machine_problem, read_kernel
 from verilocc_bench.backends.nvidia.write_back import RunVerdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import VirtualLanes, print_function
+from verilocc_bench.ir import print_function
 from verilocc_bench.targets import get_target
-from verilocc_bench.verification import FastVerifier
 
 PRODUCTS = """.version 8.7
 .target sm_90a
@@ -150,65 +147,6 @@ def test_a_factor_in_registers_is_read_until_the_wait() -> None:
     )
     hazards = find_hazards(function)
     assert [(hazard.later, hazard.registers) for hazard in hazards] == [(1, ("R41",))]
-
-
-CHAIN = """
-    HGMMA.64x16x16.F32 R24, R40, gdesc[UR8].tnspB, R24
-    HGMMA.64x16x16.F32 R24, R44, gdesc[UR12].tnspB, R24, gsb0
-    WARPGROUP.DEPBAR.LE gsb0, 0x0
-    EXIT
-"""
-
-
-def test_a_product_does_not_overwrite_a_factor_of_one_at_work() -> None:
-    assert not find_hazards(assemble(CHAIN, "sm_90"))
-    other = CHAIN.replace("R24, R44, gdesc[UR12].tnspB, R24", "R40, gdesc[UR12], RZ, !UPT")
-    (hazard,) = find_hazards(assemble(other, "sm_90"))
-    assert (hazard.kind, hazard.registers) == (
-        HazardKind.WRITE_AFTER_READ,
-        ("R40", "R41", "R42", "R43"),
-    )
-
-
-def test_a_chain_in_other_registers_is_a_hazard_of_its_own_code() -> None:
-    moved = CHAIN.replace("R24, R44", "R56, R44")
-    (hazard,) = find_hazards(assemble(moved, "sm_90"))
-    assert (hazard.kind, hazard.earlier, hazard.later) == (HazardKind.READ_AFTER_WRITE, 0, 1)
-    assert "R24" in hazard.registers
-
-
-@pytest.mark.parametrize(
-    ("registers", "found"),
-    [
-        # (product, definition and use) and their new register: the sum moves as a whole.
-        ({(0, 0): 56, (0, 3): 56, (1, 0): 56, (1, 3): 56}, []),
-        # An H200 leaves wrong numbers: the second product adds to one place, and writes another.
-        ({(1, 0): 56}, [(1, 1, ("R24", "R56"))]),
-        ({(1, 0): 40}, [(1, 1, ("R24", "R40")), (0, 1, ("R40", "R41", "R42", "R43"))]),
-    ],
-)
-def test_a_product_adds_in_place(
-    registers: dict[tuple[int, int], int], found: list[tuple[int, int, tuple[str, ...]]]
-) -> None:
-    function = assemble(CHAIN, "sm_90")
-    hazards = new_hazards(function, registers)
-    assert [(each.earlier, each.later, each.registers) for each in hazards] == found
-
-
-def test_answers_that_run_add_in_place() -> None:
-    kernel = read_kernel(kernels.assembled(PRODUCTS, "sm_90a"), Path("kernel.cubin"), ReadOptions())
-    strict = machine_problem(kernel)
-    assert strict.id == kernel.problem.id
-    assert not tied_operands(kernel.problem.function)
-    ties = tied_operands(strict.function)
-    assert ties
-    assert FastVerifier(strict).verify(kernel.label or {}).valid
-    found = linear_scan(strict)
-    for tie in ties:
-        total, added = tie.definition.location, tie.use.location
-        assert isinstance(total, VirtualLanes)
-        assert isinstance(added, VirtualLanes)
-        assert found[total.register] == found[added.register]
 
 
 def test_each_architecture_has_distances_of_its_own() -> None:

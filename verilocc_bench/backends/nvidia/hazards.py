@@ -22,14 +22,15 @@ its set only if it is there on all paths on which the instruction is outstanding
 Products of a warp group (HGMMA …) read and write general registers until a
 `WARPGROUP.DEPBAR.LE gsb0, N` behind them. `gsb0` at a product closes a group; the DEPBAR
 waits until at most N groups are at work. So a product carries further bits: bit 6 + N
-shows that a DEPBAR of N or less waits for it. A product may add to the accumulator of
-the one before it, in place: they work in order. In other registers it may not
-(kept_apart).
+shows that a DEPBAR of N or less waits for it. Products work in order: one may add to
+what the one before it sums up, and overwrite a factor of it, but not what that one adds
+to, unless all is one place. Registers that a product writes are its own from the arrival
+before it on (warp_groups).
 
 A hazard is an instruction that writes a register that a reader has yet to read
 (WAR) or a writer has yet to write (WAW), or that reads a register that a writer has
-yet to write (RAW). Readers of one queue have no WAR, but for products of a warp group:
-the later instruction reads, and so writes, later.
+yet to write (RAW). Readers of one queue have no WAR, but for what products add to: the
+later instruction reads, and so writes, later.
 
 Limits: distances in cycles between instructions of fixed latency are another matter
 (issue_distances), so "no hazard" alone does not show that a recolouring runs.
@@ -50,7 +51,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import NamedTuple
 
 from verilocc_bench.backends.nvidia.architectures import operations
@@ -61,6 +61,7 @@ from verilocc_bench.backends.nvidia.records import (
     SassFunction,
     SassInstruction,
 )
+from verilocc_bench.backends.nvidia.warp_groups import added_to, behind_arrivals, is_product
 from verilocc_bench.backends.nvidia.webs import guard_reference
 
 
@@ -104,7 +105,6 @@ _QUEUES = {
 }  # fmt: skip
 """Operations of one unit read and write in order; others only in order with their own kind."""
 
-WARP_GROUP_PRODUCTS = operations("HGMMA IGMMA QGMMA")
 _WARP_GROUP = "warp group"
 _GROUP_BITS = range(6, 14)
 """Bit 6 + N: the product's group is closed, and N later groups are, too."""
@@ -151,27 +151,6 @@ def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
     return _Analysis(function, control_flow(function)).hazards()
 
 
-def sums_in_place(instruction: SassInstruction) -> int | None:
-    """The number of the use that a product of a warp group adds to and overwrites, or None."""
-    number = _added_to(instruction)
-    if number is None:
-        return None
-    use, total = instruction.uses[number], instruction.definitions[0]
-    return number if (use.first, use.count) == (total.first, total.count) else None
-
-
-def _added_to(instruction: SassInstruction) -> int | None:
-    """The number of the use that a product of a warp group adds to; None where it is RZ.
-
-    It stands behind the descriptor of the second factor.
-    """
-    if opcode_stem(instruction.opcode) in WARP_GROUP_PRODUCTS and instruction.definitions:
-        for number, (descriptor, total) in enumerate(pairwise(instruction.uses), 1):
-            if (descriptor.file, total.file) == ("UR", "R"):
-                return number
-    return None
-
-
 class PendingPair(NamedTuple):
     """The instruction at `later` is issued while that at `earlier` is at work.
 
@@ -190,15 +169,13 @@ def pending_pairs(function: SassFunction) -> Iterator[PendingPair]:
     A hazard is such a pair with a register in common. Raises RejectedKernel if the
     control flow cannot be analysed.
     """
-    analysis = _Analysis(function, control_flow(function))
-    for state, step in analysis.states():
-        for kind, earlier, _ in analysis.candidates(state, step):
-            yield PendingPair(kind, earlier, step.index)
+    for kind, earlier, later, _ in _Analysis(function, control_flow(function)).pairs():
+        yield PendingPair(kind, earlier, later)
 
 
 class _Analysis:
     def __init__(self, function: SassFunction, blocks: tuple[SassBlock, ...]) -> None:
-        self.blocks = blocks
+        self.function, self.blocks = function, blocks
         self.steps = {
             index: _step(index, function.instructions[index])
             for block in blocks
@@ -207,17 +184,25 @@ class _Analysis:
 
     def hazards(self) -> tuple[Hazard, ...]:
         found: dict[tuple[HazardKind, int, int], int] = {}
-        for state, step in self.states():
-            for kind, earlier, units in self.candidates(state, step):
-                if units:
-                    key = (kind, earlier, step.index)
-                    found[key] = found.get(key, 0) | units
+        for kind, earlier, later, units in self.pairs():
+            if units:
+                found[kind, earlier, later] = found.get((kind, earlier, later), 0) | units
         return tuple(
             Hazard(kind, earlier, later, _names(units))
             for (kind, earlier, later), units in sorted(
                 found.items(), key=lambda item: (item[0][2], item[0][1], item[0][0])
             )
         )
+
+    def pairs(self) -> Iterator[tuple[HazardKind, int, int, int]]:
+        """Pairs without a wait between: (access, earlier, later, the registers in common)."""
+        for state, step in self.states():
+            for kind, earlier, units in self.candidates(state, step):
+                yield kind, earlier, step.index, units
+        for earlier, later in behind_arrivals(self.function, self.blocks):
+            other, own = self.steps[earlier], self.steps[later].writes
+            yield HazardKind.WRITE_AFTER_READ, earlier, later, other.reads & own
+            yield HazardKind.WRITE_AFTER_WRITE, earlier, later, other.writes & own
 
     def states(self) -> Iterator[tuple[_State, _TimedInstruction]]:
         """Each instruction with what is outstanding after its waits."""
@@ -276,11 +261,13 @@ class _Analysis:
         for earlier, part in state:
             other = self.steps[earlier]
             product, in_order = other.read_queue == _WARP_GROUP, 0
-            if product and step.accumulator == step.writes == other.writes:
+            if product and step.accumulator == other.writes:
                 in_order = other.writes
             if part == _READS:
-                if step.read_queue is None or step.read_queue != other.read_queue or product:
-                    common = step.writes & other.late_reads & ~in_order
+                if step.read_queue is None or step.read_queue != other.read_queue:
+                    yield HazardKind.WRITE_AFTER_READ, earlier, step.writes & other.late_reads
+                elif product:
+                    common = step.writes & other.accumulator & ~in_order
                     yield HazardKind.WRITE_AFTER_READ, earlier, common
                 continue
             yield HazardKind.WRITE_AFTER_WRITE, earlier, step.writes & other.writes & ~in_order
@@ -330,8 +317,8 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     writes = _units((*instruction.definitions, *instruction.destroys))
     if instruction.never:
         reads = writes = 0
-    product = stem in WARP_GROUP_PRODUCTS and not instruction.never
-    added = _added_to(instruction)
+    product = is_product(instruction)
+    added = added_to(instruction)
     variable = instruction.variable_latency and not instruction.never
     return _TimedInstruction(
         index,
@@ -346,7 +333,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
         encoding >> 113 & 7,
         encoding >> 110 & 7,
         product and "gsb0" in instruction.operands,
-        _units((instruction.uses[added],)) if product and added is not None else 0,
+        0 if added is None else _units((instruction.uses[added],)),
     )
 
 

@@ -31,7 +31,6 @@ from verilocc_bench.backends.nvidia.hazards import (
     Hazard,
     HazardKind,
     pending_pairs,
-    sums_in_place,
 )
 from verilocc_bench.backends.nvidia.issue_distances import (
     RecentPair,
@@ -42,6 +41,7 @@ from verilocc_bench.backends.nvidia.issue_distances import (
 )
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.warp_groups import added_to, is_product
 from verilocc_bench.backends.nvidia.webs import GUARD, ReferenceKey, guard_reference
 
 
@@ -93,8 +93,7 @@ def new_hazards(function: SassFunction, renaming: Mapping[ReferenceKey, int]) ->
     for pair, register in met(kept_apart(function), renaming):
         key = (pair.later, pair.earlier, pair.hazard, pair.cycles is not None)
         found.setdefault(key, {})[f"{pair.first.file}{register}"] = pair
-    moved = tuple(_moved_accumulators(function, renaming))
-    return moved + tuple(
+    return tuple(
         Hazard(
             hazard,
             earlier,
@@ -105,25 +104,6 @@ def new_hazards(function: SassFunction, renaming: Mapping[ReferenceKey, int]) ->
         )
         for (later, earlier, hazard, _), pairs in sorted(found.items())
     )
-
-
-def _moved_accumulators(
-    function: SassFunction, renaming: Mapping[ReferenceKey, int]
-) -> Iterator[Hazard]:
-    """The products of a warp group that no longer add in place, each with its new registers.
-
-    ptxas has none. On an H200 one whose sum goes to other registers, while the product
-    before it is at work, leaves wrong numbers.
-    """
-    for index, instruction in enumerate(function.instructions):
-        use = sums_in_place(instruction)
-        if use is not None:
-            old = instruction.definitions[0]
-            places = (len(instruction.definitions) + use, 0)
-            first, second = (renaming.get((index, place), old.first) for place in places)
-            if first != second:
-                names = (f"{old.file}{first}", f"{old.file}{second}")
-                yield Hazard(HazardKind.READ_AFTER_WRITE, index, index, names)
 
 
 def machine_live_ranges(
@@ -182,7 +162,8 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
     definitions: list[list[RegisterAccess]] = []
     uses: list[list[RegisterAccess]] = []
     general: list[list[RegisterAccess]] = []
-    for instruction in function.instructions:
+    instructions = function.instructions
+    for instruction in instructions:
         first, second = _plain_accesses(instruction)
         definitions.append(first)
         uses.append(second)
@@ -190,11 +171,22 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
     for hazard, earlier, later in pending_pairs(function):
         match hazard:
             case HazardKind.WRITE_AFTER_READ:
-                yield from _pairs(hazard, earlier, general[earlier], later, definitions[later])
+                firsts = general[earlier]
+                if is_product(instructions[earlier]) and is_product(instructions[later]):
+                    added = added_to(instructions[earlier])
+                    firsts = [each for each in firsts if each.reference - 1 == added]
+                yield from _pairs(hazard, earlier, firsts, later, definitions[later])
             case HazardKind.WRITE_AFTER_WRITE:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, definitions[later])
             case HazardKind.READ_AFTER_WRITE:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, uses[later])
+    for index, instruction in enumerate(instructions):
+        if is_product(instruction):
+            written, read = definitions[index], general[index]
+            firsts = [each for each in read if not each.offset]
+            hazard = HazardKind.READ_AFTER_WRITE
+            yield from _pairs(hazard, index, written[:1], index, read)
+            yield from _pairs(hazard, index, written[1:], index, firsts)
 
 
 def _pairs(

@@ -16,8 +16,6 @@ from verilocc_bench.backends.kernel import Kernel, ReadOptions
 from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 from verilocc_bench.backends.nvidia.cubin import CubinKernel, is_cubin
 from verilocc_bench.backends.nvidia.fat_binary import cubin_with, cubins_of, is_fat_binary
-from verilocc_bench.backends.nvidia.flow import opcode_stem
-from verilocc_bench.backends.nvidia.hazards import WARP_GROUP_PRODUCTS
 from verilocc_bench.backends.nvidia.kept_apart import machine_live_ranges
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
 from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel, load_kernels
@@ -25,7 +23,6 @@ from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.tools import assemble, ptx_target
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import decode_text
-from verilocc_bench.ir import Assignment, Function, Instruction, Operand, VirtualLanes
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.nvidia import COMPILER_REGISTERS
 
@@ -152,37 +149,7 @@ def machine_problem(kernel: SassKernel) -> MachineProblem:
     """
     code, problem = kernel.code, kernel.problem
     ranges = machine_live_ranges(code.function, code.normalized, problem.liveness)
-    bound = _bound_sums(problem.function, code.normalized.assignment)
-    return MachineProblem(problem, ranges, bound)
-
-
-def _bound_sums(function: Function, assignment: Assignment) -> Function:
-    """The function in which products of a warp group that add in place are bound to do so."""
-
-    def bound(instruction: Instruction) -> Instruction:
-        if opcode_stem(instruction.opcode) not in WARP_GROUP_PRODUCTS:
-            return instruction
-        (total,) = instruction.definitions
-        uses = tuple(
-            replace(use, tied_to=0) if _place(use, assignment) == _place(total, assignment) else use
-            for use in instruction.uses
-        )
-        return replace(instruction, uses=uses)
-
-    blocks = tuple(
-        replace(block, instructions=tuple(map(bound, block.instructions)))
-        for block in function.blocks
-    )
-    return replace(function, blocks=blocks)
-
-
-def _place(operand: Operand, assignment: Assignment) -> tuple[str, int, int] | None:
-    """The file, the first register and the number of registers that an operand has."""
-    lanes = operand.location
-    if not isinstance(lanes, VirtualLanes):
-        return None
-    base = assignment[lanes.register]
-    return base.file, base.index + lanes.first, lanes.count
+    return MachineProblem(problem, ranges)
 
 
 def _check_architecture(source: Path, options: ReadOptions) -> None:
