@@ -30,6 +30,7 @@ from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
 from verilocc_bench.backends.nvidia.hazards import (
     Hazard,
     HazardKind,
+    files_read_late,
     pending_pairs,
     sums_in_place,
 )
@@ -181,16 +182,16 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
     """The pairs of which the earlier instruction may still be at work."""
     definitions: list[list[RegisterAccess]] = []
     uses: list[list[RegisterAccess]] = []
-    general: list[list[RegisterAccess]] = []
+    late: list[list[RegisterAccess]] = []
     for instruction in function.instructions:
         first, second = _plain_accesses(instruction)
         definitions.append(first)
         uses.append(second)
-        general.append([each for each in second if each.file == "R"])
+        late.append([each for each in second if each.file in files_read_late(instruction)])
     for hazard, earlier, later in pending_pairs(function):
         match hazard:
             case HazardKind.WRITE_AFTER_READ:
-                yield from _pairs(hazard, earlier, general[earlier], later, definitions[later])
+                yield from _pairs(hazard, earlier, late[earlier], later, definitions[later])
             case HazardKind.WRITE_AFTER_WRITE:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, definitions[later])
             case HazardKind.READ_AFTER_WRITE:
