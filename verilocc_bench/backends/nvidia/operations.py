@@ -138,8 +138,8 @@ _MATRIX = (
     OperationForm("BMMA.168128", "D4 R2 R1 R4", "AND|XOR POPC"),
     OperationForm("BMMA.168256", "D4 R4 R2 R4", "AND|XOR POPC"),
     OperationForm("DMMA.884", "D4 R2 R2 R4"),
-    OperationForm("DMMA.16x8x8", "D8 R8 R4 R8"),
-    OperationForm("DMMA.16x8x16", "D8 R16 R8 R8"),
+    OperationForm("DMMA.16x8x8", "D8@8 R8@8 R4 R8@8"),
+    OperationForm("DMMA.16x8x16", "D8@8 R16@16 R8@8 R8@8"),
 )
 
 
