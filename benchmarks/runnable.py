@@ -1,8 +1,8 @@
-"""Answers for sm_80 that run by the compiler's own rules, and the judges that say so.
+"""Answers for NVIDIA that run by the compiler's own rules, and the judges that say so.
 
-    python -m benchmarks.runnable answers [--dataset mini] [--limit N] --measured FILE.jsonl
+    python -m benchmarks.runnable answers [--dataset mini] [--architecture sm_80] --measured FILE.jsonl
 
-asks `best` with and without `--runnable` about all sm_80 rows, and goes on from `--measured`.
+asks `best` with and without `--runnable` about all its rows, and goes on from `--measured`.
 It prints a table: the registers beside ptxas's own, what `lower` says, and what the timing
 model says.
 """
@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     answers.set_defaults(action=_answers)
     answers.add_argument("--dataset", default="mini")
     answers.add_argument("--split", default="test")
+    answers.add_argument("--architecture", default="sm_80")
     answers.add_argument("--limit", type=int)
     answers.add_argument("--measured", type=Path, required=True)
     return run_command(parser, arguments)
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _measure(options: argparse.Namespace) -> list[Record]:
     """The records of all rows, those that are there already not made again."""
-    rows = problems.load_problems(options.dataset, split=options.split, arch="sm_80")
+    rows = problems.load_problems(options.dataset, split=options.split, arch=options.architecture)
     path: Path = options.measured
     known: dict[str, Record] = {}
     if path.is_file():
@@ -61,8 +62,9 @@ def _measure(options: argparse.Namespace) -> list[Record]:
     return [known[row.id] for row in rows[: options.limit]]
 
 
-def _distances() -> dict[tuple[str, str, str, str], int]:
-    cells = distance_table("sm_80").cells.items()
+def distances(architecture: str) -> dict[tuple[str, str, str, str], int]:
+    """The table of an architecture as the timing model reads it."""
+    cells = distance_table(architecture).cells.items()
     return {(kind.hazard.value, *kind[1:]): cell.cycles for kind, cell in cells}
 
 
@@ -84,7 +86,7 @@ def _answer(row: problems.Problem) -> Record:
     compiler = verify(row, row.label)
     plain, runnable = allocate(row, "best"), allocate(row, "best", runnable=True)
     lowered = {name: write_answer(kernel, a) for name, a in (("a", plain), ("b", runnable))}
-    model = TimingModel(kernel.code.function, _distances())
+    model = TimingModel(kernel.code.function, distances(row.target.name))
     return {
         "instructions": len(kernel.code.function.instructions),
         "compiler": _registers(compiler.registers_used),

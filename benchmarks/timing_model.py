@@ -1,4 +1,4 @@
-"""A timing model of sm_80 that executes a kernel's control words, and sees values destroyed.
+"""A timing model of sm_80 and sm_90 that executes a kernel's control words, and sees values destroyed.
 
 It is a second opinion on the question whether a kernel runs with other registers, and
 shares no code with the analysis (hazards, issue_distances, kept_apart): it reads the
@@ -14,6 +14,7 @@ as hostile as the control words allow:
   only when a wait forces it to: a later instruction waits for a barrier that it raised,
   or that a later instruction of its queue raised. Other schedules let some of them
   finish at random times before.
+- Products of a warp group (sm_90) finish where a `WARPGROUP.DEPBAR` waits for their group.
 - An instruction whose guard fails reads and writes nothing, but passes its queue and
   raises its barriers. ptxas's own code relies on that.
 - An instruction of fixed latency has its results at once, since renaming changes no
@@ -48,6 +49,9 @@ from benchmarks.timing_operations import (
     timed_operation,
 )
 from verilocc_bench.backends.nvidia.records import SassFunction
+
+_BARRIERS = 6
+"""Numbers from here on say that a product's group is closed, and how many behind it."""
 
 FARTHEST = 64
 """The distance that a pair of a kind without a cell in the table needs."""
@@ -287,6 +291,10 @@ def _start(
             other.barriers |= {write} - {7}
     late.append(_Late(number, index, True, operation.read_queue, {read, write} - {7}, lazy))
     late.append(_Late(number, index, False, operation.write_queue, {write} - {7}, lazy))
+    if operation.closes_group:
+        for other in late:
+            if other.queue == operation.read_queue:
+                other.barriers.add(max(other.barriers | {_BARRIERS - 1}) + 1)
 
 
 def _finish(schedule: list[_Step], late: list[_Late], waits: int, chance: random.Random) -> None:

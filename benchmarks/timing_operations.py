@@ -1,4 +1,4 @@
-"""The instructions of sm_80 as the timing model sees them.
+"""The instructions of sm_80 and sm_90 as the timing model sees them.
 
 This is a reading of its own of the control words and of the kinds of operations; it
 shares no code with the analysis (see timing_model). The names of the kinds are those of
@@ -34,6 +34,7 @@ class TimedOperation(NamedTuple):
     targets: tuple[int, ...]
     may_fall_through: bool
     ends: bool
+    closes_group: bool = False
 
 
 def _names(text: str) -> frozenset[str]:
@@ -41,12 +42,14 @@ def _names(text: str) -> frozenset[str]:
 
 
 _LONG = _names(
-    "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND I2F LD LDC "
-    "LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QSPC R2UR RED REDUX S2R S2UR SHFL ST STG "
-    "STL STS"
+    "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND HGMMA I2F "
+    "IGMMA LD LDC LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QGMMA QSPC R2UR RED REDG "
+    "REDUX S2R S2UR SHFL ST STG STL STS STSM"
 )
+_SHORT_ON_SM_90 = _names("DADD DFMA DMUL DSETP R2UR")
+_WARP_GROUP = _names("HGMMA IGMMA QGMMA")
 _MEMORY = ("ATOM", "LD", "ST", "RED")
-_IN_ORDER_READS = _names("ATOMS LDG LDGSTS LDL LDS LDSM SHFL STG STL STS")
+_IN_ORDER_READS = _names("ATOMS LDG LDGSTS LDL LDS LDSM REDG SHFL STG STL STS STSM")
 _IN_ORDER_WRITES = _names("ATOMS LDS LDSM SHFL")
 _DOUBLE = _names("DADD DFMA DMUL DSETP")
 _SPECIAL = _names("MUFU FLO POPC BREV F2F F2I FRND I2F")
@@ -98,11 +101,15 @@ def timed_operation(function: SassFunction, instruction: SassInstruction) -> Tim
     """An instruction of a function; the labels give its target."""
     word, opcode = instruction.encoding, instruction.opcode
     stem = opcode.split(".", maxsplit=1)[0]
-    late = stem in _LONG and not instruction.never
+    hopper = instruction.architecture == "sm_90"
+    late = stem in _LONG - (_SHORT_ON_SM_90 if hopper else set()) and not instruction.never
     waits = word >> 116 & 0x3F
     if stem == "DEPBAR":
         waits |= _barriers_of(instruction.operands)
-    unit = _unit_of(stem, opcode.split(".")[1:])
+    elif opcode == "WARPGROUP.DEPBAR.LE":
+        # Beside the six barriers one for each number of groups that may still be at work.
+        waits |= 1 << 6 + int(instruction.operands[1], 0)
+    unit = _unit_of(stem, opcode.split(".")[1:], single=hopper)
     guard = instruction.guard
     count = 0 if instruction.never else None
     return TimedOperation(
@@ -123,6 +130,7 @@ def timed_operation(function: SassFunction, instruction: SassInstruction) -> Tim
         _targets(function, instruction, stem),
         stem == "BRA" and len(instruction.operands) == 2,
         stem in {"EXIT", "KILL"} and not instruction.never,
+        late and stem in _WARP_GROUP and "gsb0" in instruction.operands,
     )
 
 
@@ -145,12 +153,15 @@ def _barriers_of(operands: Sequence[str]) -> int:
 def _queue(stem: str, in_order: frozenset[str], what: str) -> str:
     if stem in in_order:
         return what
+    if stem in _WARP_GROUP:
+        return "warp group"
     if stem in _DOUBLE:
         return "double"
     return "special" if stem in _SPECIAL else stem
 
 
-def _unit_of(stem: str, modifiers: Sequence[str]) -> str:
+def _unit_of(stem: str, modifiers: Sequence[str], *, single: bool) -> str:
+    """The class of an operation; with `single` each uniform one stands for itself."""
     if stem in {"HMMA", "IMMA", "BMMA"}:
         shape = [m for m in modifiers if m.isdigit() or m in {"F16", "F32", "TF32", "AND", "XOR"}]
         others = {"BF16", "SAT", "S8", "U8", "S4", "U4", "ROW", "COL"}
@@ -159,7 +170,8 @@ def _unit_of(stem: str, modifiers: Sequence[str]) -> str:
         return "wide product"
     if stem in _LONG and stem.startswith(_MEMORY) and stem not in {"LDC", "LEPC"}:
         return "memory"
-    return _UNIT_OF.get(stem, stem)
+    unit = _UNIT_OF.get(stem, stem)
+    return stem if single and unit == "uniform" else unit
 
 
 def _read_classes(instruction: SassInstruction, unit: str) -> Iterator[str]:

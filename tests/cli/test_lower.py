@@ -18,6 +18,7 @@ from tests.backends.nvidia.assembled_kernels import (
 )
 from verilocc_bench.allocators import NamedAssignment, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.architectures import KNOWN
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_raw_row, load_rows
@@ -116,11 +117,11 @@ def test_bad_cubins_are_told_in_one_line(run, cubin: Path, tmp_path: Path) -> No
     refused(run(several, some, *end), str(several), "several kernels", "--function", "plain")
     refused(run(several, some, "--function", "f", *end), "there is no kernel 'f'")
     other = tmp_path / "other.cubin"
-    other.write_bytes(assembled(LOOP.replace("sm_80", "sm_86"), "sm_86"))
+    other.write_bytes(assembled(LOOP.replace("sm_80", "sm_75"), "sm_75"))
     refused(
         run(other, some, *end),
         str(other),
-        "expected a cubin for sm_80, sm_89 or sm_90, this is one for sm_86",
+        f"expected a cubin for {KNOWN}, this is one for sm_75",
     )
     part = tmp_path / "part.cubin"
     part.write_bytes(cubin.read_bytes()[:2000])

@@ -71,6 +71,7 @@ def test_the_example_is_accepted() -> None:
         ("v/2", "v[0-3]/2", 6),
         ("class V2 2 v/2", "class V2 2 v/2\nclass V9 1 v", 7),  # unused
         ("class V2 2", "class V2 ²", 6),
+        ("class V2 2 v/2", "class V2 129 v/2", 6),
         ("class V2 2 v/2", "class V2 2 v/2 v/2", 6),
         ("s[0-9]", "s[0-4] s[4-9]", 5),
         ("class V2 2 v/2", "class S1 2 v/2", 6),
@@ -97,6 +98,11 @@ def test_other_spellings_are_refused(old: str, new: str, line: int) -> None:
     with pytest.raises(InputError) as caught:
         parse_function(TEXT.replace(old, new, 1), "x")
     assert (caught.value.source, caught.value.line) == ("x", line)
+
+
+def test_a_class_may_be_as_wide_as_the_widest_accumulator() -> None:
+    text = HEAD + "class V 128 v\nbb0\n%0=OP\n"
+    assert print_function(parse_function(text)) == text
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])

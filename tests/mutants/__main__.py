@@ -51,6 +51,12 @@ ROOMS = {
         "verilocc_bench/backends/nvidia/life_range_gate.py",
         "verilocc_bench/backends/nvidia/text_gate.py",
     ),
+    "backends/nvidia, calls and products of a warp group": (
+        "verilocc_bench/backends/nvidia/context_code.py",
+        "verilocc_bench/backends/nvidia/hazards.py",
+        "verilocc_bench/backends/nvidia/return_addresses.py",
+        "verilocc_bench/targets/nvidia_calls.py",
+    ),
     "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
     "backends/nvidia/normalize": ("verilocc_bench/backends/nvidia/normalize.py",),
     "evaluation": tuple(

@@ -16,7 +16,7 @@ from verilocc_bench.cli import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("llc", "cuda")]
 
-ARCHITECTURES = ("gfx90a", "gfx942", "sm_80")
+ARCHITECTURES = ("gfx90a", "gfx942", "sm_80", "sm_90")
 KERNELS = {
     "softmax_rows": 1,
     "matrix_product": 2,

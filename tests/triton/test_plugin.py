@@ -79,12 +79,13 @@ def test_the_code_is_replaced_and_computes_the_same() -> None:
     assert np.abs(found.reshape(16, 16) - wanted).max() < 0.05
 
 
-def test_a_cubin_runs_by_the_compilers_own_rules() -> None:
-    own = compiled(kernels.product_source(), "sm_80")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_a_cubin_runs_by_the_compilers_own_rules(arch: str) -> None:
+    own = compiled(kernels.product_source(), arch)
     with allocator("best", tell=lambda _: None) as registers:
-        ours = compiled(kernels.product_source(), "sm_80")
+        ours = compiled(kernels.product_source(), arch)
     (report,) = registers.report().kernels
-    assert report.arch == "sm_80"
+    assert report.arch == arch
     assert report.replaced == (ours.asm["cubin"] != own.asm["cubin"])
     assert report.replaced or report.reason == "not better by machine-code"
     assert len(ours.asm["cubin"]) == len(own.asm["cubin"])

@@ -30,12 +30,15 @@ MAXIMUM_LINES = 500_000
 MAXIMUM_CHARACTERS = 32 << 20
 """The largest kernel seen has 9,000 lines of 40 characters."""
 
+MAXIMUM_WIDTH = 128
+"""The accumulator of a product of a warp group with 256 columns has as many registers."""
+
 _FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?", re.ASCII)
 _RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?", re.ASCII)
 _BLOCK = re.compile(r"bb(\d{1,9})(?:\(([^()]*)\))?(?:->(.+))?", re.ASCII)
 _SUCCESSOR = re.compile(r"bb(\d{1,9})", re.ASCII)
 _OCCUPANCY = re.compile(r"[1-9]\d{0,2}", re.ASCII)
-_WIDTH = re.compile(r"[1-9]\d?", re.ASCII)
+_WIDTH = re.compile(r"[1-9]\d{0,2}", re.ASCII)
 _OPCODE = re.compile(r"(?!bb\d)[A-Za-z_][\w.$]{0,199}", re.ASCII)
 _VIRTUAL = re.compile(
     r"(\+)?%(\d{1,9})(?::([A-Za-z][\w.]*?))?(?:\.(\d{1,3})(?:-(\d{1,3}))?)?(!)?(&)?(?:~(\d{1,3}))?",
@@ -74,7 +77,7 @@ def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
     file that are not in order, each once.
     """
     parts = text.split(" ")
-    if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > 64:
+    if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > MAXIMUM_WIDTH:
         raise InputError(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
     name, width = parts[0], int(parts[1])
     ranges: list[BaseRange] = []

@@ -182,7 +182,7 @@ def allocator(
     """Puts an allocator's registers into what Triton compiles, in a `with` block.
 
     `model` and `settings` are as for `verilocc_bench.allocate`; `objective` says what
-    better means. Works for gfx90a and gfx942 (llc of LLVM 22) and for sm_80 (nvdisasm),
+    better means. Works for gfx90a and gfx942 (llc of LLVM 22) and for cubins (nvdisasm),
     with or without a GPU. Wherever something is refused or fails, or our code is not
     better than the compiler's own by the objective, the own code stays, and `tell` gets
     a line about it (by default on standard error). Raises InputError for an unknown model

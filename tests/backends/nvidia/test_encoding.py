@@ -157,7 +157,7 @@ def test_reuse_marks_are_printed_at_the_operand_of_their_slot(
         for slot, field in reuse_fields(instruction).items():
             # A number that stands nowhere else tells the operand.
             words.append(field.write(word, 248) | reuse_mask(slot))
-    assert len(words) > len(WORDS[function.architecture]) // 3
+    assert len(words) > len(WORDS[function.architecture]) // 6
     for word, text in zip(words, texts(words, tmp_path, function.architecture), strict=True):
         assert re.findall(r"(\w+)\|?(?:\.[A-Z0-9_]+)?\.reuse", text) == ["R248"], (hex(word), text)
 

@@ -25,6 +25,34 @@ SAMPLES = [
     ("STSM.16.M88.4 [R6+0x8000], R28", "", "R6 R28:4"),
     ("STSM.16.MT88.4 [R6], R28", "", "R6 R28:4"),
     ("WARPGROUP.ARRIVE", "", ""),
+    ("SYNCS.EXCH.64 URZ, [UR12+0x8], UR6", "", "UR12 UR6:2"),
+    ("SYNCS.ARRIVE.TRANS64.A1T0 R2, [UR12+0x8], RZ", "R2:2", "UR12"),
+    ("SYNCS.ARRIVE.TRANS64.OPTOUT.ART0 R4, [R4+URZ], R5", "R4:2", "R4 R5"),
+    ("SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR12], R2", "P1", "UR12 R2"),
+    ("SYNCS.CCTL.IV [R0+URZ]", "", "R0"),
+    ("UBLKCP.S.G [UR8], [UR10], UR7, desc[UR4]", "", "UR8:2 UR10:2 UR7 UR4:2"),
+    ("UBLKCP.S.G.MULTICAST [UR4], [UR10], UR6", "", "UR4:2 UR10:2 UR6"),
+    ("UBLKCP.G.S [UR6], [UR4], UR5", "", "UR6:2 UR4 UR5"),
+    ("UBLKCP.S.S [UR10], [UR4], UR6", "", "UR10:2 UR4 UR6"),
+    ("UBLKPF.L2 [UR6], UR4", "", "UR6:2 UR4"),
+    ("UBLKRED.G.S.ADD.F32.RN [UR6], [UR4], UR5", "", "UR6:2 UR4 UR5"),
+    ("UTMACCTL.PF [UR10]", "", "UR10:2"),
+    ("UTMACMDFLUSH", "", ""),
+    ("STAS [R4.64], R7", "", "R4:2 R7"),
+    ("STAS.64 [R6.64], R4", "", "R6:2 R4:2"),
+    ("STAS.128 [R8.64], R4", "", "R8:2 R4:4"),
+    ("REDAS.INC [R4.64], R7", "", "R4:2 R7"),
+    ("REDAS.ADD.64 [R6.64], R4", "", "R6:2 R4:2"),
+    ("ELECT P1, UR6, PT", "P1 UR6", ""),
+    ("BRA.U !UP0, `(.L_x_0)", "", "UP0"),
+    ("BRA.U.ANY `(.L_x_3)", "", ""),
+    ("UCGABAR_ARV", "", ""),
+    ("UCGABAR_WAIT", "", ""),
+    ("ACQBULK", "", ""),
+    ("PREEXIT", "", ""),
+    ("DEPBAR {5,4,3,2,1,0}", "", ""),
+    ("DMMA.16x8x8 R8, R8, R4, R16", "R8:8", "R8:8 R4:4 R16:8"),
+    ("DMMA.16x8x16 R16, R16, R8, R32", "R16:8", "R16:16 R8:8 R32:8"),
     ("WARPGROUP.DEPBAR.LE gsb0, 0x1", "", ""),
     ("FENCE.VIEW.ASYNC.S", "", ""),
     ("I2FP.F32.S32 R74, R74", "R74", "R74"),
@@ -310,15 +338,37 @@ def _warp_group_samples() -> Iterator[tuple[str, str, str]]:
             yield f"{opcode} R24, gdesc[UR8], R24, gsb0", f"R24:{count}", f"UR8:4 R24:{count}"
 
 
+def _tensor_samples() -> Iterator[tuple[str, str, str]]:
+    """Copies of a tensor of each rank, as nvdisasm's life ranges show them."""
+    for rank in range(1, 6):
+        loaded, stored, map_ = f"UR8:{rank + 2}", f"UR8:{rank + 1}", "UR18:2"
+        named = f"UR8:{rank}" if rank > 1 else "UR8"
+        for line, uses in (
+            (f"UTMALDG.{rank}D [UR8], [UR18]", f"{loaded} {map_}"),
+            (
+                f"UTMALDG.{rank}D.IM2COL.MULTICAST [UR8], [UR18], UR7, desc[UR4]",
+                f"{loaded} {map_} UR7 UR4:2",
+            ),
+            (f"UTMASTG.{rank}D [UR8], [UR18], desc[UR4]", f"{stored} {map_} UR4:2"),
+            (f"UTMAREDG.{rank}D.ADD [UR8], [UR18]", f"{stored} {map_}"),
+            (f"UTMAPF.L2.{rank}D [UR8], [UR18]", f"{named} {map_}"),
+            (f"UTMAPF.L2.{rank}D.IM2COL [UR8], [UR18], UR5", f"{named} {map_} UR5"),
+        ):
+            yield line, "", uses
+
+
 @pytest.mark.parametrize(
     ("line", "definitions", "uses"),
     [
+        *_tensor_samples(),
         ("HGMMA.64x64x16.F32 R24, R64, gdesc[UR4].tnspB, RZ, !UPT", "R24:32", "R64:4 UR4:4"),
         ("HGMMA.64x64x16.F32 R24, gdesc[UR4], R24, UP0", "R24:32", "UR4:4 R24:32 UP0"),
         *_warp_group_samples(),
     ],
 )
-def test_products_of_a_warp_group(line: str, definitions: str, uses: str) -> None:
+def test_products_of_a_warp_group_and_copies_of_tensors(
+    line: str, definitions: str, uses: str
+) -> None:
     test_definitions_and_uses(line, definitions, uses)
 
 
@@ -337,7 +387,7 @@ def test_an_accumulator_elsewhere_is_rejected(opcode: str, at: str) -> None:
 
 def test_every_row_has_a_sample_and_no_opcode_two_rows() -> None:
     covered = set()
-    for line, _, _ in (*SAMPLES, *_warp_group_samples()):
+    for line, _, _ in (*SAMPLES, *_warp_group_samples(), *_tensor_samples()):
         forms = list(matching_forms(line.split(" ")[0]))
         assert len(forms) == 1, line
         covered.update(forms)
@@ -399,6 +449,9 @@ def test_an_unknown_opcode_is_rejected_by_name(opcode: str) -> None:
         ("LDG.E", ("R3", "[R4.U32+UR4]")),
         ("EXIT", ("P0",)),
         ("STS", ("R0", "[R4]")),
+        ("UTMALDG.2D", ("[UR6]", "[UR18]")),  # four registers, misaligned
+        ("UTMALDG.2D", ("[R8]", "[UR18]")),
+        ("UTMALDG.2D", ("[R8+UR8]", "[UR18]")),
     ],
 )
 def test_unknown_operands_are_rejected(opcode: str, operands: tuple[str, ...]) -> None:

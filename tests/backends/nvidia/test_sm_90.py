@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.nvidia import assembled_kernels as kernels
-from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.assembly import assemble, body
 from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.backends.nvidia.cubin import read_cubin
@@ -46,6 +46,93 @@ PRODUCTS = """.version 8.7
 """
 
 
+_KERNEL = """.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry copies(.param .u64 out, .param .align 64 .b8 map[128], .param .u32 n)
+.reqntid 128
+.maxnreg 128
+{
+    .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<4>; .reg .f32 %f<8>;
+    .shared .align 1024 .b8 tile[8192];
+    .shared .align 8 .b64 full[2];
+    ld.param.u64 %d0, [out];
+    mov.b64 %d1, map;
+    cvta.param.u64 %d1, %d1;
+    ld.param.u32 %r0, [n];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, full;
+    mov.u32 %r3, tile;
+    mov.u32 %r4, 0;
+    mov.b64 %d2, 0x4000004000000000;
+    setp.eq.s32 %p0, %r1, 0;
+    mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
+    @!%p0 bra ready;
+    mbarrier.init.shared::cta.b64 [%r2], 1;
+    mbarrier.init.shared::cta.b64 [%r2+8], 128;
+ready:
+    bar.sync 0;
+    PARTS
+    mul.wide.u32 %d3, %r1, 16;
+    add.u64 %d4, %d0, %d3;
+    st.global.v4.f32 [%d4], {%f0, %f1, %f2, %f3};
+    ret;
+}
+"""
+
+# Tensors copied and awaited in a loop; bulk copies; products of bytes between barriers.
+TENSORS = _KERNEL.replace(
+    "PARTS",
+    """
+again:
+    @!%p0 bra wait;
+    mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r2], 4096;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+        [%r3], [%d1, {%r4, %r0}], [%r2];
+wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], %r4;
+    @!%p1 bra wait;
+    ld.shared.f32 %f4, [%r3+16];
+    add.f32 %f0, %f0, %f4;
+    add.s32 %r4, %r4, 1;
+    setp.lt.s32 %p2, %r4, %r0;
+    @%p2 bra again;
+    @!%p0 bra done;
+    cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {%r0, %r0}], [%r3];
+    cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group [%d1, {%r0}], [%r3];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+done:
+""",
+)
+BULK = _KERNEL.replace(
+    "PARTS",
+    """
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%d0], %r0, [%r2];
+    mbarrier.arrive.shared::cta.b64 %d5, [%r2+8];
+    mbarrier.test_wait.shared::cta.b64 %p1, [%r2+8], %d5;
+    selp.f32 %f0, 0f3F800000, 0f00000000, %p1;
+    cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r3], %r0;
+    cp.async.bulk.wait_group.read 0;
+    elect.sync _|%p1, -1;
+    @%p1 mbarrier.inval.shared::cta.b64 [%r2];
+""",
+)
+BYTES = _KERNEL.replace(
+    "PARTS",
+    """
+again:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], %r4;
+    @!%p1 bra again;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 {%f0, %f1, %f2, %f3}, %d2, %d2, 1, 1, 1;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    mbarrier.arrive.shared::cta.b64 _, [%r2+8];
+""",
+)
+
+
 def test_the_register_count_stands_in_the_information_alone() -> None:
     (kernel,) = read_cubin(kernels.assembled(kernels.LOOP, "sm_90")).kernels
     assert kernel.register_count_offset is None
@@ -62,10 +149,22 @@ def test_a_cubin_without_its_register_count_is_refused() -> None:
         read_cubin(bytes(data))
 
 
-@pytest.mark.parametrize("ptx", [kernels.LOOP, PRODUCTS], ids=["loop", "products"])
-def test_a_kernel_is_read_and_written_back(ptx: str) -> None:
-    cubin = kernels.assembled(ptx, "sm_90a" if ptx == PRODUCTS else "sm_90")
+@pytest.mark.parametrize(
+    ("ptx", "opcodes"),
+    [
+        (kernels.LOOP, "MUFU.EX2"),
+        (PRODUCTS, "HGMMA.64x16x16.F32"),
+        (TENSORS, "UTMALDG.2D UTMASTG.2D UTMAREDG.1D.ADD SYNCS.EXCH.64 UTMACMDFLUSH"),
+        (BULK, "UBLKCP.S.G UBLKCP.G.S SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.CCTL.IV ELECT"),
+        (BYTES, "QGMMA.64x8x32.F32.E4M3.E5M2 SYNCS.PHASECHK.TRANS64.TRYWAIT"),
+    ],
+    ids=["loop", "products", "tensors", "bulk", "bytes"],
+)
+def test_a_kernel_is_read_and_written_back(ptx: str, opcodes: str) -> None:
+    cubin = kernels.assembled(ptx, "sm_90" if ptx == kernels.LOOP else "sm_90a")
     kernel = read_kernel(cubin, Path("kernel.cubin"), ReadOptions())
+    assert {*opcodes.split()} <= {each.opcode for each in kernel.code.function.instructions}
+    assert not find_hazards(kernel.code.function)
     assert kernel.problem.target is get_target("sm_90")
     problem = kernel.code.normalized
     same = kernels.lowered_kernel(cubin, problem, problem.assignment)
@@ -73,6 +172,29 @@ def test_a_kernel_is_read_and_written_back(ptx: str) -> None:
     assert same.verdict is RunVerdict.COMPILERS_OWN
     other = kernels.lowered_kernel(cubin, problem, linear_scan(machine_problem(kernel)))
     assert other.verdict is RunVerdict.BY_THE_RULES
+
+
+def test_limits_of_registers_that_change_are_refused_by_name() -> None:
+    ptx = _KERNEL.replace("PARTS", "setmaxnreg.dec.sync.aligned.u32 40;")
+    with pytest.raises(InputError, match=r"USETMAXREG.* one budget for all of its code"):
+        read_kernel(kernels.assembled(ptx, "sm_90a"), Path("kernel.cubin"), ReadOptions())
+
+
+def test_a_copy_reads_its_uniform_registers_until_its_barrier() -> None:
+    copy = "UTMALDG.2D [UR8], [UR18]"
+    found = find_hazards(assemble(f"{copy}\nUMOV UR11, UR4\nUMOV UR12, UR4\nEXIT", "sm_90"))
+    assert [(each.later, each.registers) for each in found] == [(1, ("UR11",))]
+
+
+def test_the_guard_of_one_thread_does_not_decide_the_branch_of_a_warp() -> None:
+    text = "@P0 BRA{} L(1)\nMOV R2, R0\nEXIT\nL1:\n@!P0 MOV R3, R0\nEXIT"
+    warp, thread = (
+        body("ISETP.NE.AND P0, PT, R0, RZ, PT\n" + text.format(u)) for u in (".U.ANY", "")
+    )
+    assert warp[2] == "BRA.U.ANY %0"
+    assert thread[2] == "@%0 BRA"
+    # Where the thread's own guard decides, P0 is true behind the label.
+    assert "@!%0 %4=MOV %5" in warp
 
 
 @pytest.mark.parametrize("arch", [None, "sm_90"])

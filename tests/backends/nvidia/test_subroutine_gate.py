@@ -14,9 +14,10 @@ from tests.backends.nvidia.assembled_kernels import (
     linear_scan,
     permuted,
 )
+from tests.backends.nvidia.assembly import assemble
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.kernel import ReadOptions
-from verilocc_bench.backends.nvidia import flow
+from verilocc_bench.backends.nvidia import context_code, flow
 from verilocc_bench.backends.nvidia.context_code import copies_of, with_contexts
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.kernel import SassKernel, read_kernel
@@ -118,6 +119,45 @@ def test_without_contexts_the_life_ranges_are_others(architecture: str) -> None:
     reached = (i for block in flow.control_flow(jumps) for i in block.instructions)
     assert not {"RET.REL.NODEC", "CALL.REL.NOINC"} & {jumps.instructions[i].opcode for i in reached}
     assert read_cubin(data).kernel("ratios").code_size < 16 * len(jumps.instructions) / 6
+
+
+def test_a_copy_of_a_call_jumps_to_its_own_subroutine(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = assemble(
+        """
+        ISETP.NE.AND P0, PT, RZ, RZ, PT
+        MOV R4, 0x40
+        MOV R5, RZ
+        @P0 CALL.REL.NOINC `(more)
+        @P0 EXIT
+        EXIT
+        more:
+        MOV R6, RZ
+        @P0 RET.REL.NODEC R4 `(f)
+        RET.REL.NODEC R4 `(f)
+        NOP
+        NOP
+        """
+    )
+    # The bits of a guard tell the words apart.
+    instructions = (replace(i, encoding=n << 12) for n, i in enumerate(function.instructions))
+    function = replace(function, instructions=tuple(instructions))
+    place = read_cubin(cubin("sm_80")).kernel("ratios")
+    monkeypatch.setattr(context_code, "with_other_code", lambda _data, _kernel, code: code)
+    code = with_contexts(b"", place, function, flow.control_flow(function))
+    words = [int.from_bytes(code[at : at + 16], "little") for at in range(0, len(code), 16)]
+    size = 9
+
+    def jump(at: int, to: int, guard: int) -> int:
+        offset = 16 * (to - at - 1) & (1 << 50) - 1
+        return context_code._JUMP & ~0xF000 | guard << 12 | offset << 32
+
+    wanted = [n << 12 for n in range(size)] * 2
+    wanted[3] = jump(3, size + 6, 3)
+    wanted[size + 3] |= 0x947  # a call in code that this copy does not reach is a BRA
+    for number, behind in ((7, 2 * size), (8, 2 * size + 2)):
+        wanted[size + number] = jump(size + number, behind, number)
+        wanted += [context_code._COMPARISON | 4 << 24 | 5 << 32, jump(behind + 1, 4, 7)]
+    assert words == wanted
 
 
 def test_a_return_to_another_caller_contradicts_the_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,9 @@ def test_what_is_not_known_is_refused(old: str, new: str, said: str) -> None:
         "RET.REL.NODEC R4 `(f)",
         "IADD3 R1, R1, -0x8, RZ\nSTL [R1+0x4], R4\nMOV R4, 0x9\nLDL R4, [R1+0x4]\n"
         "IADD3 R1, R1, 0x8, RZ\nMOV R5, RZ\nRET.REL.NODEC R4 `(f)",
+        "MOV R5, RZ\nSTL.64 [R1+0x8], R4\nMOV R4, 0x9\nLDL.64 R4, [R1+0x8]\nRET.REL.NODEC R4 `(f)",
+        "MOV R5, RZ\nSTL.128 [R1], R4\nMOV R4, 0x9\nLDL.128 R4, [R1]\nRET.REL.NODEC R4 `(f)",
+        "STL [R1], RZ\nLDL R5, [R1]\nRET.REL.NODEC R4 `(f)",
         "MOV R5, RZ\n@P0 RET.REL.NODEC R4 `(f)\nRET.REL.NODEC R4 `(f)",
         "@P0 BRA L(1)\nMOV R6, RZ\nL1:\nMOV R5, 0x0\nRET.REL.NODEC R4 `(f)",
     ],
@@ -106,6 +109,10 @@ def test_a_slot_of_the_stack_that_is_written_again_is_not_the_return_address() -
     head = head.replace("S2R R2, SR_TID.X", "MOV R1, c[0x0][0x28]")
     code = "STL [R1+0x4], R4\n{}\nLDL R4, [R1+0x4]\nMOV R5, RZ\nRET.REL.NODEC R4 `(f)"
     control_flow(assemble(f"{head}more:\n{code.format('STL.64 [R1+0x8], R6')}"))
+    for load in ("U8", "S8", "U16", "S16"):
+        narrow = code.format("MOV R6, RZ").replace("LDL R4", f"LDL.{load} R4")
+        with pytest.raises(RejectedKernel, match="not known where"):
+            control_flow(assemble(f"{head}more:\n{narrow}"))
     for store in ("STL.64 [R1], R6", "STL.U8 [R1+0x7], R6", "@P0 STL [R1+0x4], R6"):
         text = f"ISETP.NE.AND P0, PT, RZ, RZ, PT\n{head.lstrip()}more:\n{code.format(store)}"
         text = text.replace("0x40", "0x50").replace("0x70", "0x80")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from verilocc_bench.backends.nvidia.architectures import KNOWN
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassGuard
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.errors import InputError, RejectedKernel
@@ -98,12 +99,7 @@ def test_several_sections() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "expected"),
     [
-        (
-            ".target\tsm_80",
-            ".target\tsm_75",
-            1,
-            "expected .target sm_80, sm_89 or sm_90, not",
-        ),
+        (".target\tsm_80", ".target\tsm_75", 1, f"expected .target {KNOWN}, not"),
         ("\t.target\tsm_80", "", 7, "expected .target before the sections"),
         ('\t.section\t.text.gemm,"ax",@progbits', "", 8, "expected a section"),
         (".text.gemm,", ".nv.info,", 7, "expected an instruction"),

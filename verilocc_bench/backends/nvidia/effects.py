@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from verilocc_bench.backends.nvidia.operands import SassOperand, parse_operand
-from verilocc_bench.backends.nvidia.operations import OPERATION_FORMS, OperationForm
+from verilocc_bench.backends.nvidia.operations import OPERATION_FORMS, REFUSED, OperationForm
 from verilocc_bench.backends.nvidia.records import RegisterReference
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets.nvidia_calls import DESTROYED, READ, RETURNED
 
 _SLOT = re.compile(
-    r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>\d+)(?:@(?P<alignment>\d+))?"
+    r"(?:(?P<name>D|UD|S|US|R|A|UA)(?P<count>\d+)(?:@(?P<alignment>\d+))?"
     r"|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|G|SR|B|SB|L))(?P<optional>\??)"
 )
 _HIDDEN = re.compile(r"H(32|64)")
 # The kinds of operands that each slot takes.
 _KINDS = {
-    "D": "R", "UD": "U", "S": "RrUuIC", "US": "UuIC", "R": "Rr", "A": "A",
+    "D": "R", "UD": "U", "S": "RrUuIC", "US": "UuIC", "R": "Rr", "A": "A", "UA": "A",
     "PD": "P", "UPD": "Q", "P": "PpQq", "UP": "Qq", "MD": "M", "MU": "M",
     "J": "J", "I": "I", "C": "C", "G": "G", "SR": "S", "B": "B", "SB": "K", "L": "L",
 }  # fmt: skip
@@ -121,7 +121,8 @@ def _patterns(opcode: str) -> tuple[_Pattern, ...]:
     """The patterns of an opcode's row. Raises RejectedKernel without a row."""
     forms = tuple(matching_forms(opcode))
     if not forms:
-        raise RejectedKernel("unknown-opcode", f"opcode {opcode} is not in the table of operations")
+        reason = REFUSED.get(opcode.partition(".")[0], "is not in the table of operations")
+        raise RejectedKernel("unknown-opcode", f"opcode {opcode} {reason}")
     assert len(forms) == 1, (opcode, forms)
     alternatives = forms[0].operands.split("|")
     # A row with a hidden pair has one alternative, and the pair is its last slot.
@@ -194,8 +195,15 @@ def _address(
     """The registers of an address: 32 bits each, or 64 if the operation or `.64` says so.
 
     Raises RejectedKernel for a 64-bit base with a uniform or a 32-bit register: no
-    known code has it.
+    known code has it. Of uniform addresses the operation alone says how many registers they have.
     """
+    if slot.name == "UA":
+        (register, *more) = operand.address
+        step = 1 << (slot.count - 1).bit_length()
+        if more or register.file != "UR" or register.index % step:
+            raise _uncovered(opcode, operands)
+        yield RegisterReference("UR", register.index, slot.count, place, alignment=step)
+        return
     wide = slot.name == "A" and slot.count == 2
     for register in operand.address:
         count = register.count or (2 if wide else 1)

@@ -39,7 +39,8 @@ _PREDICATE_BITS = frozenset({68, 77, 81, 84, 87})
 _REGISTER_KINDS = "RrUuJ"
 _PREDICATE_KINDS = "PpQq"
 _ELEMENT = re.compile(
-    r"-|(?P<inverted>~)?(?P<bit>\d+)(?P<optional>\?)?|\[(?P<general>\d+)?(?:\+(?P<uniform>\d+))?\]"
+    r"(?:-|(?P<inverted>~)?(?P<predicate>p)?(?P<bit>\d+)"
+    r"|\[(?P<general>\d+)?(?:\+(?P<uniform>\d+))?\])(?P<optional>\?)?"
 )
 _REUSE = frozenset(REUSE.split())
 
@@ -228,9 +229,10 @@ def _align(elements: tuple[_Element, ...], kinds: str) -> Iterator[_Alignment]:
     if kinds and kinds[0] in first.kind:
         for chosen, absent in _align(rest, kinds[1:]):
             yield (first, *chosen), absent
-    if first.optional and first.bit is not None:
+    if first.optional:
+        field = () if first.bit is None else (BitField(first.bit, _WIDTHS["P"], first.inverted),)
         for chosen, absent in _align(rest, kinds):
-            yield chosen, (BitField(first.bit, _WIDTHS["P"], first.inverted), *absent)
+            yield chosen, (*field, *absent)
 
 
 @cache
@@ -241,27 +243,27 @@ def _lines() -> Mapping[tuple[str, int], list[tuple[str, tuple[_Element, ...]]]]
         if not line:
             continue
         head, _, tail = line.partition(":")
-        opcode, *codes = head.split()
-        stem, _, modifier = opcode.partition("*")
         elements = tuple(_element(word) for word in tail.split())
-        for code in codes:
-            lines[stem, int(code, 16)].append((modifier, elements))
+        for opcode, *codes in map(str.split, head.split(",")):
+            stem, _, modifier = opcode.partition("*")
+            for code in codes:
+                lines[stem, int(code, 16)].append((modifier, elements))
     return dict(lines)
 
 
 def _element(text: str) -> _Element:
     match = _ELEMENT.fullmatch(text)
     assert match is not None, text
-    if match["bit"] is not None:
-        bit = int(match["bit"])
-        kind = _PREDICATE_KINDS if bit in _PREDICATE_BITS else _REGISTER_KINDS
-        optional, inverted = (match[name] is not None for name in ("optional", "inverted"))
-        return _Element(kind, bit, optional=optional, inverted=inverted)
-    if text == "-":
-        return _Element("ICSBKLMA")
-    general, uniform = match["general"], match["uniform"]
-    return _Element(
-        "ACG",
-        general=None if general is None else int(general),
-        uniform=None if uniform is None else int(uniform),
+    optional, inverted = (match[name] is not None for name in ("optional", "inverted"))
+    bit, general, uniform = (
+        None if match[name] is None else int(match[name]) for name in ("bit", "general", "uniform")
     )
+    if text.startswith("["):
+        kind = "ACG"
+    elif bit is None:
+        kind = "ICSBKLMA"
+    elif match["predicate"] is not None or bit in _PREDICATE_BITS:
+        kind = _PREDICATE_KINDS
+    else:
+        kind = _REGISTER_KINDS
+    return _Element(kind, bit, general, uniform, optional, inverted)

@@ -1,15 +1,17 @@
 """The places of printed registers in the 128-bit words of sm_80 and sm_90.
 
-Each form has one line: the opcode without modifiers (with `*` and a modifier or an
-architecture, if that moves fields), the low 12 bits of the words in hexadecimal, and after
-the colon the first bit of the field of each printed operand:
+Each form has one line: opcodes without modifiers (with `*` and a modifier or an
+architecture, if that moves fields), each with the low 12 bits of its words in hexadecimal, and
+after the colon the first bit of the field of each printed operand:
 
     16            a register (8 bits, uniform ones 6) or a predicate (3 bits)
     81?           a predicate that is not printed if the field says PT
     ~87           a predicate whose field holds the complement
+    p24           a predicate where others have registers
     [24+32]       an address or an indexed constant: its R at 24, its UR or the hidden
                   uniform pair at 32; [24] or [+32]: only one of them
     -             no register field
+    -? [+40]?     an operand that may be missing
 
 The guard is at 12 in every word. A source with its field at 24 is read through
 operand slot 0, at 32 through slot 1, at 64 through slot 2, but see SECOND_SLOT.
@@ -33,7 +35,6 @@ ATOMS 38d: 16 [24] 32 64
 ATOMS 98c: 16 [24+64] 32
 ATOMS f8c: 16 [24+64]
 CCTL 98f: [24]
-CCTL 98f:
 LD 980: 16 [24+32]
 LDC b82: 16 [24]
 LDG 381: 16 [24]
@@ -63,24 +64,28 @@ ULDC abb: 16 [+24]
 """
 
 _MATRIX = """
-BMMA 23d: 16 24 32 64
-DMMA 23f: 16 24 32 64
-HMMA 23c: 16 24 32 64
-HMMA 23c: 16 24 32 64 40 -
-IMMA 237: 16 24 32 64
-IMMA 237: 16 24 32 64 40 -
+BMMA 23d, DMMA 23f, HMMA 23c, IMMA 237: 16 24 32 64
+HMMA 23c, IMMA 237: 16 24 32 64 40 -
 """
 
 _WARP_GROUP = """
-FENCE 3c6:
-HGMMA 9f0: 16 [+24] 64 ~87?
-HGMMA 9f0: 16 [+24] 64 ~87? -
-HGMMA df0: 16 24 [+32] 64 ~87?
-HGMMA df0: 16 24 [+32] 64 ~87? -
-IGMMA 9f1: 16 [+24] 64 ~87?
-IGMMA 9f1: 16 [+24] 64 ~87? -
-WARPGROUP 9c5:
-WARPGROUP 9c5: - -
+HGMMA 9f0, IGMMA 9f1, QGMMA 9f3: 16 [+24] 64 ~87? -?
+HGMMA df0, QGMMA df3: 16 24 [+32] 64 ~87? -?
+WARPGROUP 9c5: -? -?
+"""
+
+_ASYNCHRONOUS = """
+REDAS dbe, STAS dbd: [24] 32
+SYNCS 5b2: 16 [+24] 32
+SYNCS 5a7: 81 [24+64] 32
+SYNCS 9a7: 16 [24+64] 32
+SYNCS 9b1: [24+64]
+UBLKCP 3ba, UTMALDG 3b4: [+32] [+24] 64 [+40]?
+UBLKPF 3bc: [+24] 64
+UBLKRED 3bb, UTMAPF 3b8: [+32] [+24] 64
+UTMACCTL 9b9: [+24]
+UTMALDG 5b4, UTMASTG 3b5: [+32] [+24] [+40]?
+UTMAPF 5b8, UTMAREDG 3b6: [+32] [+24]
 """
 
 _FLOATING_POINT = """
@@ -325,33 +330,25 @@ BRA 947: -
 BRA 947: 87 -
 BRA*CONV 947: 24 -
 BRA*DIV 947: 24 -
+BRA 547: p24 -
+ELECT 82f: 81 16 87
 BREAK 942: -
 BRX 949: 24
 BSSY 945: - -
 BSYNC 941: -
 CALL 343 344: 24
 CALL 944: -
-CGAERRBAR 5ab:
 CS2R 805: 16 -
-DEPBAR 91a: - -
-DEPBAR 91a: - - -
-ERRBAR 9ab:
-ENDCOLLECTIVE 91b:
-EXIT 94d:
-KILL 95b:
-LDGDEPBAR 9af:
+DEPBAR 91a: - -? -?
 LEPC 34e: 16
 LEPC 94e: 16 -
 MATCH 3a1: 81? 16 24
-MEMBAR 992:
 NANOSLEEP 35d: 32
 NANOSLEEP 95d b5d: -
-NOP 918:
 P2R 803: 16 - 24 -
 PLOP3 81c: 81 84 87 77 68 - -
 PMTRIG 801: -
-R2P 804: - 24
-R2P 804: - 24 -
+R2P 804: - 24 -?
 RET 950: 24
 S2R 919: 16 -
 SHFL 389: 81 16 24 32 64
@@ -364,14 +361,16 @@ WARPSYNC 348 d48: 32
 WARPSYNC*COLLECTIVE 348: 24 -
 WARPSYNC*sm_90 348: 24
 WARPSYNC 948 b48: -
-WARPSYNC 948:
-YIELD 946:
+ACQBULK 82e, CCTL 98f, CGAERRBAR 5ab, ENDCOLLECTIVE 91b, ERRBAR 9ab, EXIT 94d, FENCE 3c6:
+KILL 95b, LDGDEPBAR 9af, MEMBAR 992, NOP 918, PREEXIT 82d, UCGABAR_ARV 9c7, UCGABAR_WAIT dc7:
+UTMACMDFLUSH 9b7, WARPSYNC 948, YIELD 946:
 """
 
 ENCODINGS = (
     _MEMORY
     + _MATRIX
     + _WARP_GROUP
+    + _ASYNCHRONOUS
     + _FLOATING_POINT
     + _CONVERSION
     + _INTEGER

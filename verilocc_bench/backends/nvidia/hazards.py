@@ -8,16 +8,17 @@ has read (bits 113 to 115 of the encoding) or until it has written (bits 110 to
 are at zero. DEPBAR.LE with count 0 waits, too.
 
 The model is a forward dataflow over the blocks. A *reader* is an instruction that
-may still read its general registers (predicates and uniform registers are read at
-the start). A *writer* may still write its destinations. Each carries a set of
-barriers; waiting for any one of them shows that it is done. The set holds its own
-barrier (a write barrier shows that it has read, too), and the barriers of later
-instructions of the same queue, because a queue works in order: in a run of loads
-ptxas lets only the last one raise a barrier. That one may be guarded: it passes the
-queue, and raises its barrier, even if its guard fails. ptxas relies on that where it
-lets a store under one predicate show that a store under another has read. At joins,
-an instruction that is outstanding on some path is outstanding, and a barrier stays in
-its set only if it is there on all paths on which the instruction is outstanding.
+may still read its general registers (predicates and uniform registers are read at the
+start, but for the uniform ones of asynchronous copies). A *writer* may still write its
+destinations. Each carries a set of barriers; waiting for any one of them shows that it
+is done. The set holds its own barrier (a write barrier shows that it has read, too),
+and the barriers of later instructions of the same queue, because a queue works in
+order: in a run of loads ptxas lets only the last one raise a barrier. That one may be
+guarded: it passes the queue, and raises its barrier, even if its guard fails. ptxas
+relies on that where it lets a store under one predicate show that a store under another
+has read. At joins, an instruction that is outstanding on some path is outstanding, and
+a barrier stays in its set only if it is there on all paths on which the instruction is
+outstanding.
 
 Products of a warp group (HGMMA …) read and write general registers until a
 `WARPGROUP.DEPBAR.LE gsb0, N` behind them. `gsb0` at a product closes a group; the DEPBAR
@@ -92,6 +93,11 @@ class Hazard:
 _READ_QUEUE = operations("ATOMS LDG LDGSTS LDL LDS LDSM REDG SHFL STG STL STS STSM")
 """These read registers in the order of the text; others only in order with their own kind."""
 
+_LATE_UNIFORM_READS = operations(
+    "SYNCS UBLKCP UBLKPF UBLKRED UTMACCTL UTMALDG UTMAPF UTMAREDG UTMASTG"
+)
+"""These raise a barrier when they have read their uniform registers, too."""
+
 _WRITE_QUEUE = operations("ATOMS LDS LDSM SHFL")
 """These write registers in the order of the text; others only in order with their own kind."""
 
@@ -112,7 +118,7 @@ _GROUP_BITS = range(6, 14)
 _NO_BARRIER = 7
 _FILE_OFFSETS = {"R": 0, "UR": 256, "P": 320, "UP": 328}
 
-_GENERAL_REGISTERS = (1 << 256) - 1
+_LATE_UNITS = {("R",): (1 << 256) - 1, ("R", "UR"): (1 << 320) - 1}
 
 _READS, _WRITES = 0, 1
 _Item = tuple[int, int]
@@ -155,12 +161,17 @@ class PendingPair(NamedTuple):
     """The instruction at `later` is issued while that at `earlier` is at work.
 
     The later one must not make the access of `kind` to a register that the earlier one
-    has yet to read (WRITE_AFTER_READ: general registers alone) or to write.
+    has yet to read (WRITE_AFTER_READ: the files of `files_read_late`) or to write.
     """
 
     kind: HazardKind
     earlier: int
     later: int
+
+
+def files_read_late(instruction: SassInstruction) -> tuple[str, ...]:
+    """The register files that an instruction of variable latency may read late."""
+    return ("R", "UR") if opcode_stem(instruction.opcode) in _LATE_UNIFORM_READS else ("R",)
 
 
 def pending_pairs(function: SassFunction) -> Iterator[PendingPair]:
@@ -324,7 +335,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
         index,
         reads,
         writes,
-        reads & _GENERAL_REGISTERS,
+        reads & _LATE_UNITS[files_read_late(instruction)],
         ("memory" if stem in _READ_QUEUE else _QUEUES.get(stem, stem)) if variable else None,
         ("shared memory" if stem in _WRITE_QUEUE else _QUEUES.get(stem, stem))
         if variable
@@ -339,13 +350,10 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
 
 def _depbar(instruction: SassInstruction) -> int:
     """The barriers that `DEPBAR.LE SB0, 0x0, {3,2}` waits for; none for a count above 0."""
-    waits = 0
-    if len(instruction.operands) > 1 and instruction.operands[1] == "0x0":
-        waits |= 1 << int(instruction.operands[0].removeprefix("SB"))
-    for text in instruction.operands[2:]:
-        for number in text.strip("{}").split(","):
-            waits |= 1 << int(number)
-    return waits
+    first, count = (*instruction.operands, "")[:2]
+    waits = 1 << int(first.removeprefix("SB")) if count == "0x0" else 0
+    listed = "".join(each for each in instruction.operands if each.startswith("{"))
+    return waits | sum(1 << int(number) for number in listed if number.isdigit())
 
 
 def _warp_group_wait(instruction: SassInstruction) -> int:

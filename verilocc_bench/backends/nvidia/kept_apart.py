@@ -30,6 +30,7 @@ from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
 from verilocc_bench.backends.nvidia.hazards import (
     Hazard,
     HazardKind,
+    files_read_late,
     pending_pairs,
 )
 from verilocc_bench.backends.nvidia.issue_distances import (
@@ -161,17 +162,17 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
     """The pairs of which the earlier instruction may still be at work."""
     definitions: list[list[RegisterAccess]] = []
     uses: list[list[RegisterAccess]] = []
-    general: list[list[RegisterAccess]] = []
+    late: list[list[RegisterAccess]] = []
     instructions = function.instructions
     for instruction in instructions:
         first, second = _plain_accesses(instruction)
         definitions.append(first)
         uses.append(second)
-        general.append([each for each in second if each.file == "R"])
+        late.append([each for each in second if each.file in files_read_late(instruction)])
     for hazard, earlier, later in pending_pairs(function):
         match hazard:
             case HazardKind.WRITE_AFTER_READ:
-                firsts = general[earlier]
+                firsts = late[earlier]
                 if is_product(instructions[earlier]) and is_product(instructions[later]):
                     added = added_to(instructions[earlier])
                     firsts = [each for each in firsts if each.reference - 1 == added]
@@ -182,7 +183,8 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, uses[later])
     for index, instruction in enumerate(instructions):
         if is_product(instruction):
-            written, read = definitions[index], general[index]
+            written = definitions[index]
+            read = [each for each in late[index] if each.file == "R"]
             firsts = [each for each in read if not each.offset]
             hazard = HazardKind.READ_AFTER_WRITE
             yield from _pairs(hazard, index, written[:1], index, read)

@@ -78,7 +78,8 @@ _FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|[+-](?:INF|QNAN|SNAN)")
 _CONSTANT = re.compile(
     r"(-?\|?|~)c\[0x[0-9a-f]+\](\[[^\[\]]+\])(?:\.(?:H0_H0|H1_H1|B[0-3]|H0|H1))?(\|?)"
 )
-_DESCRIPTOR = re.compile(r"desc\[UR(\d{1,2})\](\[[^\[\]]+\])")
+# What the caches are to do, with the address that it is for, or behind a copy's operands.
+_DESCRIPTOR = re.compile(r"desc\[UR(\d{1,2})\](\[[^\[\]]+\])?")
 # The matrix in shared memory that a product of a warp group reads, by four uniform registers.
 _MATRIX_DESCRIPTOR = re.compile(r"gdesc\[UR(\d{1,2})\](?:\.tnsp[AB]+)*")
 _ADDRESS_TERM = re.compile(r"(U?R)(\d{1,3}|Z)(\.64|\.U32|\.X4|\.X8|\.X16)?")
@@ -110,7 +111,8 @@ def parse_operand(text: str) -> SassOperand:
         return SassOperand(OperandKind.ADDRESS, address=_address(text, text))
     if (match := _DESCRIPTOR.fullmatch(text)) is not None:
         pair = AddressRegister("UR", _index("UR", match[1], text), 2)
-        return SassOperand(OperandKind.ADDRESS, address=(pair, *_address(match[2], text)))
+        rest = _address(match[2], text) if match[2] else ()
+        return SassOperand(OperandKind.ADDRESS, address=(pair, *rest))
     if (match := _MATRIX_DESCRIPTOR.fullmatch(text)) is not None:
         four = AddressRegister("UR", _index("UR", match[1], text), 4)
         return SassOperand(OperandKind.MATRIX_DESCRIPTOR, address=(four,))

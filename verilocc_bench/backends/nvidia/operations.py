@@ -16,6 +16,7 @@ slot that may be absent:
     MD MU        PR, defined or used: the predicates in the mask that ends the operands
     J            a register pair to jump to, with a label or an offset
     D8@8         as D8, with a first register that is a multiple of 8; so R8@8
+    UA1 to UA7   an address in that many uniform registers from a multiple of the next power of two
     G            a matrix in shared memory, described by four uniform registers
     I C SR B SB L   immediate, constant, special register, B register, scoreboard(s), label
     H32 H64      (last) the uniform pair in the bits of the encoding from there on,
@@ -99,7 +100,7 @@ def _memory() -> Iterator[OperationForm]:
         OperationForm("ATOMS.CAST.SPIN", "D2 A1 R2 R2", "64"),
         OperationForm("ATOMS.ARRIVE", "D2 A1", "64"),
         OperationForm("ATOMS.POPC.INC.32", "D1 A1"),
-        OperationForm("ARRIVES.LDGSTSBAR.64", "A1"),
+        OperationForm("ARRIVES.LDGSTSBAR.64", "A1", "", "ARVCNT TRANSCNT"),
         OperationForm("LDC", "D1 C", "", _SMALL),
         OperationForm("LDC", "D2 C", "64"),
         OperationForm("ULDC", "UD1 C", "", _SMALL),
@@ -137,6 +138,8 @@ _MATRIX = (
     OperationForm("BMMA.168128", "D4 R2 R1 R4", "AND|XOR POPC"),
     OperationForm("BMMA.168256", "D4 R4 R2 R4", "AND|XOR POPC"),
     OperationForm("DMMA.884", "D4 R2 R2 R4"),
+    OperationForm("DMMA.16x8x8", "D8@8 R8@8 R4 R8@8"),
+    OperationForm("DMMA.16x8x16", "D8@8 R16@16 R8@8 R8@8"),
 )
 
 
@@ -163,6 +166,48 @@ def _warp_group_matrix() -> Iterator[OperationForm]:
     yield OperationForm("WARPGROUP.ARRIVE", "")
     yield OperationForm("WARPGROUP.DEPBAR.LE", "SB I")
     yield OperationForm("FENCE.VIEW.ASYNC", "", "", "S G T")
+
+
+def _asynchronous() -> Iterator[OperationForm]:
+    """Barriers in shared memory (mbarrier of PTX), bulk copies and those of tensors (TMA).
+
+    Uniform registers name a copy's two addresses, its barrier behind that in shared memory,
+    and a tensor's coordinates behind both.
+    """
+    yield from (
+        OperationForm("SYNCS.EXCH.64", "UD2 A1 US2"),
+        OperationForm(
+            "SYNCS.ARRIVE.TRANS64", "D2 A1 R1", "", "A1T0 ART0 A0T1 A0TR A0TX RED OPTOUT TMASK"
+        ),
+        OperationForm("SYNCS.PHASECHK.TRANS64", "PD A1 R1", "", "TRYWAIT"),
+        OperationForm("SYNCS.CCTL.IV", "A1"),
+        OperationForm("UBLKCP.S.G", "UA2 UA2 US1 UA2?"),
+        OperationForm("UBLKCP.S.G.MULTICAST", "UA2 UA2 US1 UA2?"),
+        OperationForm("UBLKCP.G.S", "UA2 UA1 US1 UA2?"),
+        OperationForm("UBLKCP.S.S", "UA2 UA1 US1"),
+        OperationForm("UBLKPF.L2", "UA2 US1"),
+        OperationForm("UBLKRED.(G|S).S", "UA2 UA1 US1", "", _ATOMIC + "F16"),
+        OperationForm("UTMACCTL", "UA2", "PF|IV"),
+        OperationForm("UTMACMDFLUSH", ""),
+        OperationForm("STAS", "A2 R1"),
+        OperationForm("STAS", "A2 R2", "64"),
+        OperationForm("STAS", "A2 R4", "128"),
+        OperationForm("REDAS", "A2 R1", "ADD|MIN|MAX|INC|DEC|AND|OR|XOR", "S32"),
+        OperationForm("REDAS.ADD", "A2 R2", "64"),
+    )
+    for rank in range(1, 6):
+        loaded, stored = f"UA{rank + 2} UA2", f"UA{rank + 1} UA2"
+        offsets = "IM2COL MULTICAST"
+        yield from (
+            OperationForm(f"UTMALDG.{rank}D", f"{loaded} UA2?"),
+            OperationForm(
+                f"UTMALDG.{rank}D", f"{loaded} US1 UA2?", offsets.replace(" ", "|"), offsets
+            ),
+            OperationForm(f"UTMASTG.{rank}D", f"{stored} UA2?", "", "IM2COL"),
+            OperationForm(f"UTMAREDG.{rank}D", stored, "ADD|MIN|MAX|INC|DEC|AND|OR|XOR"),
+            OperationForm(f"UTMAPF.L2.{rank}D", f"UA{rank} UA2"),
+            OperationForm(f"UTMAPF.L2.{rank}D.IM2COL", f"UA{rank} UA2 US1"),
+        )
 
 
 _FLOATING_POINT = (
@@ -271,7 +316,7 @@ _UNIFORM = (
     OperationForm("UFLO", "UD1 US1", "", "U32 SH"),
     OperationForm("UPOPC", "UD1 US1"),
     OperationForm("UMOV", "UD1 US1"),
-    OperationForm("R2UR", "PD? UD1 R1"),
+    OperationForm("R2UR", "PD? UD1 R1", "", "OR"),
     OperationForm("S2UR", "UD1 SR"),
     OperationForm("REDUX", "UD1 R1", "", "SUM MIN MAX OR XOR S32"),
     OperationForm("VOTEU", "UPD P | UD1 UPD P", "ALL|ANY|EQ"),
@@ -298,6 +343,12 @@ _PREDICATE_AND_SYSTEM = (
     OperationForm("BREAK", "B"),
     OperationForm("BRA", "P? L"),
     OperationForm("BRA", "US1 L", "CONV|DIV"),
+    OperationForm("BRA.U", "UP? L", "", "ANY"),
+    OperationForm("ELECT", "PD UD1 P"),
+    OperationForm("UCGABAR_ARV", ""),
+    OperationForm("UCGABAR_WAIT", ""),
+    OperationForm("ACQBULK", ""),
+    OperationForm("PREEXIT", ""),
     OperationForm("BRX", "J"),
     OperationForm("CALL", "L | J | R2", "REL|ABS", "NOINC"),
     OperationForm("RET", "J", "REL", "NODEC"),
@@ -309,7 +360,7 @@ _PREDICATE_AND_SYSTEM = (
     OperationForm("WARPSYNC.COLLECTIVE", "S1 L"),
     OperationForm("ENDCOLLECTIVE", ""),
     OperationForm("WARPSYNC.ALL", ""),
-    OperationForm("NANOSLEEP", "S1"),
+    OperationForm("NANOSLEEP", "S1", "", "SYNCS"),
     OperationForm("BAR.SYNC", "S1 S1?", "", "DEFER_BLOCKING"),
     OperationForm("BAR.ARV", "S1 S1"),
     OperationForm("BAR.RED", "S1 S1? P", "AND|OR|POPC", "DEFER_BLOCKING"),
@@ -318,14 +369,22 @@ _PREDICATE_AND_SYSTEM = (
     OperationForm("CGAERRBAR", ""),
     OperationForm("LDGDEPBAR", ""),
     OperationForm("DEPBAR.LE", "SB I SB?"),
+    OperationForm("DEPBAR", "SB"),
     OperationForm("BPT.TRAP", "I"),
     OperationForm("PMTRIG", "I"),
 )
+
+REFUSED = {
+    "USETMAXREG": "gives warps that reach it other limits of registers than the kernel has: one "
+    "budget for all of its code would be too small for some and too large for others",
+}
+"""Operations that are known, and why no row has them."""
 
 OPERATION_FORMS: tuple[OperationForm, ...] = (
     *_memory(),
     *_MATRIX,
     *_warp_group_matrix(),
+    *_asynchronous(),
     *_FLOATING_POINT,
     *_CONVERSION,
     *_INTEGER,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-BRANCHES = frozenset({"BRA", "BRA.CONV", "BRA.DIV", "WARPSYNC.COLLECTIVE"})
-"""What goes to its label or falls through. The label of WARPSYNC.COLLECTIVE stands behind
-the code that the warp runs together; whoever runs it falls through to there."""
+BRANCHES = frozenset({"BRA", "BRA.CONV", "BRA.DIV", "BRA.U", "BRA.U.ANY", "WARPSYNC.COLLECTIVE"})
+"""What goes to its label or falls through. A warp takes BRA.U as a whole. The label of
+WARPSYNC.COLLECTIVE stands behind the code that the warp runs together; whoever runs it
+falls through to there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,12 @@ class SassInstruction:
 
     @property
     def is_conditional_branch(self) -> bool:
-        """True for a branch on an operand (`@P0 BRA P1, label`): the guard does not decide."""
-        return self.opcode in BRANCHES and len(self.operands) == 2 and not self.never
+        """True for a branch that the thread's own guard does not decide.
+
+        It depends on an operand (`@P0 BRA P1, label`), or on the guards of other threads.
+        """
+        others = self.opcode.startswith("BRA.U") and self.guard is not None
+        return self.opcode in BRANCHES and (len(self.operands) == 2 or others) and not self.never
 
     @property
     def is_call_by_the_abi(self) -> bool:

@@ -124,7 +124,7 @@ def _found(function: SassFunction, instruction: SassInstruction, state: _State) 
     """What an instruction makes known if it takes effect."""
     opcode, operands = instruction.opcode, instruction.operands
     if opcode.startswith(("STL", "LDL")):
-        if "U8" in opcode or "S8" in opcode or "16" in opcode.split("."):
+        if {"U8", "S8", "U16", "S16"} & {*opcode.split(".")}:
             return {}
         register, address = sorted(operands, reverse=True, key=lambda text: text.startswith("R"))
         words = _words(instruction, address, state)
