@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from axe_core_python.selenium import Axe
@@ -26,6 +27,7 @@ from leaderboard.rendering import pages
 from leaderboard.rendering.entries import OWN, BoardEntry, EntryFigures, Scope, read_entries
 from leaderboard.rendering.history import History, history_plot
 from leaderboard.rendering.pages import BoardPage
+from leaderboard.rendering.register_picture import register_picture
 from leaderboard.rendering.scatter import scatter_plot
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
 from leaderboard.seed import ENTRIES
@@ -36,6 +38,7 @@ from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits.answer_files import answer_to_json
+from verilocc_bench.report.occupation import occupation_of
 
 pytestmark = pytest.mark.slow
 
@@ -286,6 +289,19 @@ def test_two_renderings_are_the_same(site: Path, tmp_path: Path, arena_folder: A
         for root in (site, again)
     ]
     assert texts[0] == texts[1]
+
+
+def test_a_picture_shows_every_place() -> None:
+    for row in load_rows("mini").rows[::29]:
+        problem = AllocationProblem.from_text(row.normalized)
+        assert row.label is not None
+        occupation = occupation_of(problem, row.label)
+        text = register_picture(problem, occupation, "a & b")
+        paths = ElementTree.fromstring(text).findall("{*}path[@fill]")
+        shapes = sum(path.attrib["d"].count("z") for path in paths)
+        assert shapes == len(occupation.spans)
+        assert f"{occupation.used['vector']} used" in text
+        assert text == register_picture(problem, occupation, "a & b")
 
 
 def test_the_split_track_has_a_page(tmp_path: Path) -> None:
