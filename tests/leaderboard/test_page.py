@@ -47,6 +47,9 @@ __all__ = ["arena_folder", "browser"]
 SHARP = "<img src=x onerror=alert(1)>"
 
 
+TOKENS = {"prompt_tokens": 61_175, "completion_tokens": 172, "cost": 0.35}
+
+
 def entries_of(arena: Arena) -> dict[str, Submitted]:
     def drawn(seed: int, samples: int, **fields: Any) -> Submitted:
         found = submitted(arena, samples, **fields)
@@ -61,7 +64,7 @@ def entries_of(arena: Arena) -> dict[str, Submitted]:
     part.lines = [line for line in part.lines if line["id"] in ids]
     return {
         "compiler": submitted(arena),
-        "drawn": drawn(1, 1, name="Another", authors=[SHARP]),
+        "drawn": drawn(1, 1, name="Another", authors=[SHARP], **TOKENS),
         "part": part,
         "small": drawn(2, 10, name="Small model", parameters=1_000_000, date="2026-01-05", **model),
         "large": drawn(
@@ -220,10 +223,13 @@ def test_by_keyboard_alone(page: webdriver.Chrome) -> None:
 
 
 def test_details(page: webdriver.Chrome, site: Path) -> None:
+    told = "61,175 tokens in, 172 tokens out, cost 0.35"
+    assert told in page.find_element(By.TAG_NAME, "main").text
     page.find_element(By.LINK_TEXT, "Another").click()
     assert page.find_element(By.TAG_NAME, "h1").text == "Another"
     text = page.find_element(By.TAG_NAME, "main").text
     assert SHARP in text
+    assert told in text
     assert "verilocc-bench evaluate --model compiler" in text
     assert "What goes wrong" in text
     assert "no_answer" in text
