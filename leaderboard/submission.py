@@ -107,7 +107,11 @@ class Submission:
             "architectures": list(self.architectures),
             "measured": [asdict(each) | {"grid": list(each.grid)} for each in self.measured],
         }
-        return {key: each for key, each in document.items() if each or key not in SELDOM}
+        return {
+            key: each
+            for key, each in document.items()
+            if key not in SELDOM or each not in (None, [])
+        }
 
 
 def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:

@@ -482,6 +482,16 @@ def name_of(entry: BoardEntry) -> str:
     return str(entry.submission["name"])
 
 
+def test_a_copy_of_a_base_line_is_marked(tmp_path: Path) -> None:
+    document = json.loads((ENTRIES / "mini" / "linear-scan.json").read_text())
+    (tmp_path / "own.json").write_text(document_text(document))
+    document["submission"] |= {"name": "Mine", "authors": ["Me"]}
+    (tmp_path / "copy.json").write_text(document_text(document))
+    (board,) = (each for each in boards_module.boards() if each.name == "mini")
+    page = BoardPage(board, read_entries(tmp_path), [board])
+    assert pages.board_page(page).count("every figure is that of linear-scan") == 1
+
+
 def test_the_history_has_a_step_for_each_new_leader() -> None:
     def entry(name: str, day: str | None, authors: str = "Somebody") -> BoardEntry:
         told = {"name": name, "date": day, "authors": [authors]}

@@ -17,8 +17,6 @@ from verilocc_bench.model.transformers_model.model_files import find_model_folde
 from verilocc_bench.model.transformers_model.utterance import Utterance
 from verilocc_bench.settings.language_model import LocalModelSettings
 
-WIDEST_BATCH = 256
-
 
 class VllmModel(TransformersModel):
     """A model that says free words alone, each as soon as it is said.
@@ -42,23 +40,24 @@ class VllmModel(TransformersModel):
                 trust_remote_code=trust,
             ).llm_engine
         except Exception as error:  # whatever its many parts raise
-            raise InputError(f"vLLM cannot load it: {error!s:.300}", source=name) from error
-        told, (codec, _) = engine.model_config, load_tokens(name, settings)
+            words = " ".join(str(error).split())[:300]
+            raise InputError(f"vLLM cannot load it: {words}", source=name) from error
+        told = engine.model_config
         advice = Advice.from_json(getattr(told.hf_config, CONFIGURATION_KEY, None), name)
         # A place is left for the first token, as vLLM wants it.
         network: Any = SimpleNamespace(context=told.max_model_len - 1)
-        super().__init__(network, codec, revision, advice)
+        super().__init__(network, load_tokens(name, settings)[0], revision, advice)
         self._engine, self._parameters = engine, vllm.SamplingParams
 
     @property
     def widest_batch(self) -> int:
         """More than vLLM works on at once: it keeps the rest waiting."""
-        return WIDEST_BATCH
+        return 256
 
     def _speak(
         self, utterances: list[Utterance], tell_tokens: Callable[[int], object]
     ) -> Iterator[Utterance]:
-        yield from (utterance for utterance in utterances if utterance.finish is not None)
+        yield from (each for each in utterances if each.finish is not None)
         waiting = {str(place): each for place, each in enumerate(utterances) if not each.finish}
         for name, utterance in waiting.items():
             parameters = self._parameters(
@@ -69,8 +68,8 @@ class VllmModel(TransformersModel):
                 stop_token_ids=sorted(self._codec.end_tokens),
                 logprobs=0,
             )
-            prompt = {"prompt_token_ids": list(utterance.pending)}
-            self._engine.add_request(name, prompt, parameters)
+            tokens = list(utterance.pending)
+            self._engine.add_request(name, {"prompt_token_ids": tokens}, parameters)
         try:
             while waiting:
                 for output in self._engine.step():
