@@ -230,9 +230,10 @@ class _ManifestReader:
 
     def _cost(self) -> float | None:
         value = self._take("cost", required=False)
-        if value is None or (type(value) in (int, float) and 0 <= value <= MOST_TOKENS):
-            return value
-        self._refuse("cost", f"expected a number from 0 to {MOST_TOKENS:,}")
+        if type(value) in (int, float) and 0 <= value <= MOST_TOKENS:
+            return float(value)
+        if value is not None:
+            self._refuse("cost", f"expected a number from 0 to {MOST_TOKENS:,}")
         return None
 
     def _authors(self) -> tuple[str, ...]:
