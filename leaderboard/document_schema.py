@@ -62,6 +62,9 @@ def document_schema() -> dict[str, Any]:
         date=_OPTIONAL_TEXT,
         limit=_COUNT,
         measured=_list({"type": "object"}),
+        prompt_tokens=_COUNT,
+        completion_tokens=_COUNT,
+        cost=_NUMBER,
     )
     claim = _texts("task", "figure") | {"claimed": _NUMBER, "found": _NUMBER}
     return _object(

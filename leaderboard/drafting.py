@@ -190,6 +190,7 @@ def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
         task: {key: record[key] for key in named if record.get(key) is not None}
         for task, record in document["results"].items()
     }
+    overall = document["results"]["overall"]
     guided = config["decoding"] == Decoding.GUIDED
     found = {
         "name": name_of(allocator_label(config)),
@@ -205,6 +206,9 @@ def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
         "decoding": config["decoding"],
         "samples": config["samples"],
         "verifier_calls": config["options"].get("verifier_calls") if guided else 1,
+        "prompt_tokens": overall["totals"].get("prompt_tokens"),
+        "completion_tokens": overall["totals"].get("completion_tokens"),
+        "cost": overall.get("cost"),
         "claims": claims,
     }
     return {key: value for key, value in found.items() if value is not None}

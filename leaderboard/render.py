@@ -16,13 +16,17 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tqdm import tqdm
+
 from leaderboard.boards import Board, boards
 from leaderboard.rendering.entries import BoardEntry, read_entries
 from leaderboard.rendering.pages import BoardPage, board_page, check_packages, entry_page
+from leaderboard.rendering.register_picture import register_picture
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import EMBEDDED, Row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
+from verilocc_bench.report.occupation import occupation_of
 
 MADE_BY = "Made by `python -m leaderboard.render`"
 
@@ -109,7 +113,9 @@ def _files(
         if number == 0:
             yield "index.html", text
         rows = {row.id: row for row in _rows(board, dataset)}
-        for entry in page.entries:
+        for entry in tqdm(
+            page.entries, desc=board.name, unit=" entries", leave=False, disable=None
+        ):
             pictures = _draw(entry, rows, site)
             yield entry.path, entry_page(entry, page, pictures)
     yield "README.md", SPACE
@@ -150,9 +156,6 @@ def _rows(board: Board, dataset: str | None) -> tuple[Row, ...]:
 
 def _draw(entry: BoardEntry, rows: Mapping[str, Row], site: Path) -> dict[str, str]:
     """Pictures of an entry's examples: addresses relative to its page, by kernel."""
-    from verilocc_bench.report.drawing import write_drawing
-    from verilocc_bench.report.occupation import occupation_of
-
     found = {}
     for example in entry.document.get("examples", ()):
         row = rows.get(example["id"])
@@ -161,9 +164,8 @@ def _draw(entry: BoardEntry, rows: Mapping[str, Row], site: Path) -> dict[str, s
         path = Path(entry.path).with_suffix("") / f"{row.id}.svg"
         problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
         title = f"{row.arch} {row.family}, {entry.submission['name']}"
-        (site / path).parent.mkdir(parents=True, exist_ok=True)
         occupation = occupation_of(problem, example["assignment"])
-        write_drawing(problem, [occupation], title, site / path)
+        write_atomically(site / path, register_picture(problem, occupation, title))
         found[row.id] = f"{path.parent.name}/{path.name}"
     return found
 

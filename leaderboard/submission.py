@@ -32,10 +32,12 @@ MOST_CLAIMS = 50
 MOST_STRANGE = 10
 MOST_PARAMETERS = 10**14
 MOST_FUNCTIONS = 10**6
+MOST_TOKENS = 10**15
 LICENCES = ("apache-2.0", "cc0-1.0", "cc-by-4.0", "mit")
 LINKS = ("code", "paper", "model")
 TRACKS = ("assign", "split")
 CLAIMED = ("pass@1", "pass@10", "pass@100", "registers_ratio", "bank_conflicts", "spill_cost")
+SELDOM = ("limit", "measured", "prompt_tokens", "completion_tokens", "cost")
 _TASK = re.compile(r"overall|[a-z0-9_]{1,20}/[a-z0-9_]{1,20}", re.ASCII)
 _EMAIL = re.compile(
     r"[^@\s<>\"'(),:;\[\]\\]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+", re.ASCII
@@ -64,7 +66,8 @@ class Submission:
     `parameters` is None without a model or a count. `samples` is the
     number of answers to each function, `verifier_calls` the most attempts at
     each of them, `architectures` the architectures that it answers. `limit` is
-    the board's limit, or None. Nobody verifies what was `measured`.
+    the board's limit, or None. Nobody verifies what was `measured`, nor the tokens of all
+    prompts and completions together, and their `cost`.
     """
 
     name: str
@@ -90,20 +93,23 @@ class Submission:
     links: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     measured: tuple[MeasuredFigure, ...] = ()
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """All fields by name; `limit` and `measured` only where there is something."""
+        """All fields by name; those of SELDOM only where there is something."""
         document = {
             **asdict(self),
             "authors": list(self.authors),
             "architectures": list(self.architectures),
             "measured": [asdict(each) | {"grid": list(each.grid)} for each in self.measured],
         }
-        if self.limit is None:
-            del document["limit"]
-        if not self.measured:
-            del document["measured"]
-        return document
+        return {
+            key: each
+            for key, each in document.items()
+            if key not in SELDOM or each not in (None, [])
+        }
 
 
 def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
@@ -156,6 +162,9 @@ class _ManifestReader:
             links=self._links(),
             claims=self._claims(),
             measured=self._measured(),
+            prompt_tokens=self._number("prompt_tokens", 0, MOST_TOKENS, default=None),
+            completion_tokens=self._number("completion_tokens", 0, MOST_TOKENS, default=None),
+            cost=self._cost(),
         )
         if found.decoding != Decoding.GUIDED and found.verifier_calls != 1:
             self._refuse("verifier_calls", "only guided decoding may call the verifier: expected 1")
@@ -216,6 +225,14 @@ class _ManifestReader:
             self._refuse(key, f"expected a whole number from {low:,} to {high:,}")
             return default
         return value
+
+    def _cost(self) -> float | None:
+        value = self._take("cost", required=False)
+        if type(value) in (int, float) and 0 <= value <= MOST_TOKENS:
+            return float(value)
+        if value is not None:
+            self._refuse("cost", f"expected a number from 0 to {MOST_TOKENS:,}")
+        return None
 
     def _authors(self) -> tuple[str, ...]:
         value = self._take("authors", required=True)

@@ -46,7 +46,8 @@ def test_constraints_pin_every_requirement() -> None:
     extras = PROJECT["optional-dependencies"].values()
     for requirement in [*PROJECT["dependencies"], *(r for extra in extras for r in extra)]:
         name = re.split(r"[\[<>=;! ]", requirement)[0].lower()
-        assert name in {*pins, "verilocc-bench"}, requirement
+        # vLLM wants a release of torch of its own.
+        assert name in {*pins, "verilocc-bench", "vllm"}, requirement
 
 
 def test_public_names_exist_and_have_docstrings() -> None:

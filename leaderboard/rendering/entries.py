@@ -181,6 +181,18 @@ class BoardEntry:
         )
 
     @property
+    def tokens(self) -> str:
+        """The tokens of the whole run and their cost, as its authors state them."""
+        told = [
+            f"{self.submission[key]:,} tokens {where}"
+            for key, where in (("prompt_tokens", "in"), ("completion_tokens", "out"))
+            if key in self.submission
+        ]
+        if "cost" in self.submission:
+            told.append(f"cost {self.submission['cost']:,.4g}")
+        return ", ".join(told)
+
+    @property
     def is_base_line(self) -> bool:
         """True for the leaderboard's own entries, which are there to be compared with."""
         return list(self.submission["authors"]) == [OWN]

@@ -103,6 +103,17 @@ class BoardPage:
                     found[name].append(value)
         return found
 
+    def equal_base_lines(self, entry: BoardEntry) -> list[str]:
+        """The base lines that have the very figures of an entry on all its kernels."""
+        own = {kernel["id"]: kernel for kernel in entry.kernels}
+        return [
+            each.submission["name"]
+            for each in self.entries
+            if each.is_base_line
+            and not entry.is_base_line
+            and own == {kernel["id"]: kernel for kernel in each.kernels if kernel["id"] in own}
+        ]
+
     @property
     def possible(self) -> tuple[int, int]:
         """On how many of the kernels an answer is known that reaches the bound."""

@@ -94,7 +94,9 @@ def test_allocate_verify_and_predictions(
     path = tmp_path / "answer.json"
     assert main(["allocate", "--model", "linear-scan", ROW.id, "-o", str(path)]) == 0
     assert main(["verify", ROW.id, str(path)]) == 0
-    assert capsys.readouterr().out.startswith("valid: ")
+    said = capsys.readouterr()
+    assert said.out.startswith("valid: ")
+    assert said.err == f"{said.out}wrote {path}\n"
     answer = json.loads(path.read_text())
     swapped = {**answer["assignment"], "%0": "v200"}
     path.write_text(

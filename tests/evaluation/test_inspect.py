@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from verilocc_bench.allocators import (
-    Request,
-)
+from tests.model.http_server import Asked, FakeServer, Say, chat_reply
+from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError, MissingExtraError
@@ -59,33 +58,33 @@ def words_of(row: Row, sample: int) -> str:
 
 
 def evaluate_with_inspect(rows: list[Row], tmp_path: Path) -> Any:
+    """By an endpoint, as Inspect reaches any server."""
     from inspect_ai import eval as inspect_eval
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.model import get_model
 
     from verilocc_bench.cli.inspect_task import register_allocation
 
-    asked: dict[str, int] = {}
-    by_text = {row.normalized: row for row in rows}
+    samples: dict[str, int] = {}
 
-    def answer(messages: Any, tools: Any, choice: Any, config: Any) -> Any:
-        prompt = messages[-1].text
-        row = next(row for text, row in by_text.items() if prompt.startswith(text))
+    def answer(asked: Asked) -> Say:
+        prompt = asked.body["messages"][-1]["content"]
+        row = next(row for row in rows if prompt.startswith(row.normalized))
         # Inspect asks in an order of its own; what counts is how often a row was asked.
-        sample = asked[row.id] = asked.get(row.id, -1) + 1
-        output = ModelOutput.from_content("mockllm/model", words_of(row, sample))
-        # Without this Inspect counts tokens, for which it loads a vocabulary from the network.
-        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return output
+        sample = samples[row.id] = samples.get(row.id, -1) + 1
+        return chat_reply(words_of(row, sample), created=0, model="m")
 
-    (log,) = inspect_eval(
-        register_allocation(arch="gfx942", samples=SAMPLES, k=[1, 2]),
-        model=get_model("mockllm/model", custom_outputs=answer),
-        sample_id=[row.id for row in rows],
-        log_dir=str(tmp_path),
-        display="none",
-        max_connections=1,
-    )
+    with FakeServer(answer).running() as server:
+        (log,) = inspect_eval(
+            register_allocation(arch="gfx942", samples=SAMPLES, k=[1, 2]),
+            model=get_model("openai-api/test/m", base_url=server.address, api_key="none"),
+            sample_id=[row.id for row in rows],
+            log_dir=str(tmp_path),
+            display="none",
+            max_connections=1,
+        )
     assert log.status == "success", log.error
+    assert {each.path for each in server.asked} == {"/v1/chat/completions"}
+    assert len({each.body["seed"] for each in server.asked}) == len(server.asked)
     return log
 
 

@@ -188,6 +188,8 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
     ),
     "more samples than are allowed": (fields(samples=101), "submission", "from 1 to 100"),
     "samples without end": (fields(samples=10**30), "submission", "from 1 to 100"),
+    "no number of tokens": (fields(prompt_tokens="9"), "submission", "prompt_tokens"),
+    "a cost without end": (fields(cost=float("inf")), "submission", "cost"),
     "no verifier calls": (fields(verifier_calls=0), "submission", "from 1 to 100"),
     "calls without guidance": (fields(verifier_calls=9), "submission", "only guided decoding"),
     # The folder

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from axe_core_python.selenium import Axe
@@ -26,6 +27,7 @@ from leaderboard.rendering import pages
 from leaderboard.rendering.entries import OWN, BoardEntry, EntryFigures, Scope, read_entries
 from leaderboard.rendering.history import History, history_plot
 from leaderboard.rendering.pages import BoardPage
+from leaderboard.rendering.register_picture import register_picture
 from leaderboard.rendering.scatter import scatter_plot
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
 from leaderboard.seed import ENTRIES
@@ -36,12 +38,16 @@ from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits.answer_files import answer_to_json
+from verilocc_bench.report.occupation import occupation_of
 
 pytestmark = pytest.mark.slow
 
 __all__ = ["arena_folder", "browser"]
 
 SHARP = "<img src=x onerror=alert(1)>"
+
+
+TOKENS = {"prompt_tokens": 61_175, "completion_tokens": 172, "cost": 0.35}
 
 
 def entries_of(arena: Arena) -> dict[str, Submitted]:
@@ -58,7 +64,7 @@ def entries_of(arena: Arena) -> dict[str, Submitted]:
     part.lines = [line for line in part.lines if line["id"] in ids]
     return {
         "compiler": submitted(arena),
-        "drawn": drawn(1, 1, name="Another", authors=[SHARP]),
+        "drawn": drawn(1, 1, name="Another", authors=[SHARP], **TOKENS),
         "part": part,
         "small": drawn(2, 10, name="Small model", parameters=1_000_000, date="2026-01-05", **model),
         "large": drawn(
@@ -217,10 +223,13 @@ def test_by_keyboard_alone(page: webdriver.Chrome) -> None:
 
 
 def test_details(page: webdriver.Chrome, site: Path) -> None:
+    told = "61,175 tokens in, 172 tokens out, cost 0.35"
+    assert told in page.find_element(By.TAG_NAME, "main").text
     page.find_element(By.LINK_TEXT, "Another").click()
     assert page.find_element(By.TAG_NAME, "h1").text == "Another"
     text = page.find_element(By.TAG_NAME, "main").text
     assert SHARP in text
+    assert told in text
     assert "verilocc-bench evaluate --model compiler" in text
     assert "What goes wrong" in text
     assert "no_answer" in text
@@ -286,6 +295,19 @@ def test_two_renderings_are_the_same(site: Path, tmp_path: Path, arena_folder: A
         for root in (site, again)
     ]
     assert texts[0] == texts[1]
+
+
+def test_a_picture_shows_every_place() -> None:
+    for row in load_rows("mini").rows[::29]:
+        problem = AllocationProblem.from_text(row.normalized)
+        assert row.label is not None
+        occupation = occupation_of(problem, row.label)
+        text = register_picture(problem, occupation, "a & b")
+        paths = ElementTree.fromstring(text).findall("{*}path[@fill]")
+        shapes = sum(path.attrib["d"].count("z") for path in paths)
+        assert shapes == len(occupation.spans)
+        assert f"{occupation.used['vector']} used" in text
+        assert text == register_picture(problem, occupation, "a & b")
 
 
 def test_the_split_track_has_a_page(tmp_path: Path) -> None:
@@ -458,6 +480,16 @@ def test_own_entries_are_ranked_by_score_and_equal_ones_share_a_place() -> None:
 
 def name_of(entry: BoardEntry) -> str:
     return str(entry.submission["name"])
+
+
+def test_a_copy_of_a_base_line_is_marked(tmp_path: Path) -> None:
+    document = json.loads((ENTRIES / "mini" / "linear-scan.json").read_text())
+    (tmp_path / "own.json").write_text(document_text(document))
+    document["submission"] |= {"name": "Mine", "authors": ["Me"]}
+    (tmp_path / "copy.json").write_text(document_text(document))
+    (board,) = (each for each in boards_module.boards() if each.name == "mini")
+    page = BoardPage(board, read_entries(tmp_path), [board])
+    assert pages.board_page(page).count("every figure is that of linear-scan") == 1
 
 
 def test_the_history_has_a_step_for_each_new_leader() -> None:

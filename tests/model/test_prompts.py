@@ -218,6 +218,7 @@ def test_a_prompt_that_does_not_fit(name: str) -> None:
     assert response.failure is FailureKind.NO_ANSWER
     assert response.message == "the prompt does not fit: 9 of 8"
     assert response.details["unfit_prompt_tokens"] == 9000
+    assert response.details["prompt_tokens"] == 0
     assert response.details["log_probability"] == 0
 
 

@@ -49,6 +49,14 @@ def test_the_report(
         assert len(charts) == 4
         assert all(chart.size["height"] > 200 for chart in charts)
         assert all(0 < chart.size["width"] <= width for chart in charts)
+        # The legend is there once. A click in it shows a run alone.
+        assert not page.find_elements(By.CSS_SELECTOR, ".chart .role-legend")
+        faint = '.chart .mark-symbol path[opacity="0.03"]'
+        faded = f"return document.querySelectorAll('{faint}').length"
+        before = page.execute_script(faded)
+        page.execute_script("document.querySelector('.legend button').click()")
+        WebDriverWait(page, 20).until(lambda each: each.execute_script(faded) > before == 0)
+        page.execute_script("document.querySelector('.legend button').click()")
 
         def column(heading: str) -> list[str]:
             places = [b.text for b in page.find_elements(By.CSS_SELECTOR, ".kernels thead button")]

@@ -180,6 +180,7 @@ def check_that_the_own_code_stays(own: Any, arch: str, reason: str) -> None:
     (word,) = words
     assert reason in word
     assert reason in repr(registers.report())
+    assert repr(registers.report()).endswith("by the objective machine-code")
 
 
 def test_a_wrong_answer_keeps_the_own_code() -> None:

@@ -10,6 +10,7 @@ from verilocc_bench.allocators import AllocationInterrupted, Response
 from verilocc_bench.api.working import prepared_for
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.output_stream import tell_objective
+from verilocc_bench.cli.verify_command import words_of_valid
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (
@@ -18,7 +19,7 @@ from verilocc_bench.evaluation import (
     settings_kind,
     settled_samples,
 )
-from verilocc_bench.files import write_output
+from verilocc_bench.files import is_stream, write_output
 from verilocc_bench.settings.command_line import check_flags, read_settings
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
@@ -52,4 +53,8 @@ def run(options: argparse.Namespace) -> int:
         count = sample.findings_count
         plural = "" if count == 1 else "s"
         print(f"{complaint}: a wrong answer, {count} finding{plural}: see verify", file=sys.stderr)
+    elif options.output is not None and not is_stream(options.output):
+        edited = judged.answer.has_edits
+        print(words_of_valid(problem, judged.verdict, edited=edited), file=sys.stderr)
+        print(f"wrote {options.output}", file=sys.stderr)
     return 0 if judged.valid else 1

@@ -19,6 +19,8 @@ class HelpFormatter(argparse.HelpFormatter):
         default = action.default
         if default is None or isinstance(default, bool) or default == argparse.SUPPRESS:
             return action.help
+        if "(default:" in (action.help or ""):
+            return action.help
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
         return f"{action.help} (default: {shown})"
 

@@ -54,7 +54,8 @@ def executor_for(instance: Problem, options: argparse.Namespace) -> AnswerExecut
     """The executor of an instance's kernel. Raises InputError without one."""
     if instance.row is None:
         raise InputError(
-            "expected an id of a dataset: execution needs the kernel's parameters and machine IR",
+            "expected an id of a dataset: execution needs the kernel's parameters and machine IR; "
+            "of a file, `verify` judges the answer and `lower -o FILE.s` writes its code",
             source=options.instance,
         )
     if instance.target.name not in ARCHITECTURES.values():

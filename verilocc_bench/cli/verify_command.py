@@ -82,14 +82,18 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool
     if not verdict.valid:
         _print_findings(problem, verdict)
         return
+    print(words_of_valid(problem, verdict, edited=edited))
+
+
+def words_of_valid(problem: AllocationProblem, verdict: Verdict, *, edited: bool) -> str:
+    """What a valid answer uses, on one line."""
     if verdict.registers_used is None or verdict.occupancy is None:
-        print("valid")
-        return
+        return "valid"
     files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
     pressure = problem.pressure.maximum[VECTOR]
     # Spills take values out of registers: they may go below the bound of the function itself.
     needs = "without edits it needs" if edited else "it needs"
-    print(
+    return (
         f"valid{' with edits' if edited else ''}: {verdict.registers_used[VECTOR]} vector "
         f"registers ({files}), {problem.target.counted_occupancy(verdict.occupancy)}; "
         f"{needs} at least {pressure} by pressure alone (`bound` may prove more)"

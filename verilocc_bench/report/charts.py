@@ -23,6 +23,9 @@ BAND_KERNELS = 500
 SCATTER_POINTS = 1500
 """The most kernels of a run in a scatter plot; of more it shows a random choice."""
 
+MARK_PIXELS = 6
+"""Between the ends of an axis and the marks next to them, which are whole so."""
+
 Spec = dict[str, Any]
 
 
@@ -70,11 +73,8 @@ def _quality_chart(section: ComparableRuns) -> Chart | None:
         **_run_encoding(section),
     }
     tooltip = [_told("run"), _share_told("valid"), _told("registers", ".3f"), _told("kernels")]
-    interval = {
-        "mark": {"type": "rule", "opacity": 0.6},
-        "encoding": {**place, "x2": {"field": "high"}},
-    }
-    interval["encoding"]["x"] = _share("low", "valid (pass@1)")
+    ends = {"x": _share("low", "valid (pass@1)"), "x2": {"field": "high"}}
+    interval = _interval({**place, **ends})
     points = {
         "mark": {"type": "point", "filled": True, "size": 130},
         "encoding": {**place, "tooltip": tooltip},
@@ -263,15 +263,19 @@ def _group_chart(
         _share_told("low"),
         _share_told("high"),
     ]
-    interval = {
-        "mark": {"type": "rule", "opacity": 0.6},
-        "encoding": {**encoding, "y": _share("low", "valid (pass@1)"), "y2": {"field": "high"}},
-    }
+    ends = {"y": _share("low", "valid (pass@1)"), "y2": {"field": "high"}}
+    interval = _interval({**encoding, **ends})
     point = {
         "mark": {"type": "point", "filled": True, "size": 60},
         "encoding": {**encoding, "y": _share("valid", "valid (pass@1)"), "tooltip": tooltip},
     }
     return Chart(title, reading, {"data": {"values": values}, "layer": [interval, point]})
+
+
+def _interval(encoding: Spec) -> Spec:
+    """A line from end to end; with a shape it would have a mark at one of them."""
+    without = {name: each for name, each in encoding.items() if name != "shape"}
+    return {"mark": {"type": "rule", "opacity": 0.6}, "encoding": without}
 
 
 def _bound_chart(section: ComparableRuns) -> Chart | None:
@@ -319,13 +323,13 @@ def _kernels_with_answers(run: ReportedRun) -> list[Mapping[str, Any]]:
 
 
 def _run_encoding(section: ComparableRuns) -> Spec:
-    """Colour and shape by run; the page lets a click on the legend choose runs."""
+    """Colour and shape by run; the legend is the section's own, on the page."""
     names = [run.name for run in section.runs]
     colours = [mark_of(place)[0] for place in range(len(names))]
     shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
     return {
-        "color": {"field": "run", "scale": {"domain": names, "range": colours}, "title": None},
-        "shape": {"field": "run", "scale": {"domain": names, "range": shapes}, "title": None},
+        "color": {"field": "run", "scale": {"domain": names, "range": colours}, "legend": None},
+        "shape": {"field": "run", "scale": {"domain": names, "range": shapes}, "legend": None},
     }
 
 
@@ -344,7 +348,7 @@ def _number(field: str, title: str) -> Spec:
         "field": field,
         "type": "quantitative",
         "title": title,
-        "scale": {"zero": False, "nice": True},
+        "scale": {"zero": False, "nice": True, "padding": MARK_PIXELS},
     }
 
 

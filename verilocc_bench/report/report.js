@@ -17,28 +17,22 @@
       background: "transparent", font,
       axis: { labelColor: ink, titleColor: ink, tickColor: faint, domainColor: faint, gridColor: rule, labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal", labelLimit: 120 },
       view: { stroke: null },
-      legend: { labelColor: ink, titleColor: ink, labelLimit: 220, orient: "bottom", columns: 2, symbolSize: 70 },
     };
   }
   async function draw(holder, spec) {
     const width = Math.max(220, holder.clientWidth);
-    const layered = spec.layer ? { ...spec, layer: spec.layer.map((each) => ({ ...each })) } : { ...spec };
-    // A click on a run in the legend shows it alone.
-    const choice = { name: "run", select: { type: "point", fields: ["run"] }, bind: "legend" };
-    const faded = { condition: { param: "run", value: 1 }, value: 0.06 };
-    if (layered.layer) {
-      layered.layer.at(-1).params = [choice];
-      for (const each of layered.layer) {
-        const mark = each.mark.type === "area" ? 0.15 : each.mark.type === "rule" ? 0.6 : 1;
-        each.encoding = { ...each.encoding, opacity: { condition: { param: "run", value: mark }, value: 0.03 } };
-      }
-    } else {
-      layered.params = [...(spec.params ?? []), choice];
-      layered.encoding = { ...spec.encoding, opacity: faded };
-    }
+    // The run that was clicked in the legend of the section is shown alone.
+    const fading = (each) => {
+      const value = { area: 0.15, rule: 0.6 }[each.mark.type] ?? 1;
+      const condition = { test: "chosen === null || datum.run === chosen", value };
+      return { ...each, encoding: { ...each.encoding, opacity: { condition, value: 0.03 } } };
+    };
+    const faded = spec.layer ? { ...spec, layer: spec.layer.map(fading) } : fading(spec);
+    const alone = holder.closest("section").querySelector(".legend [aria-pressed=true]");
+    const chosen = { name: "chosen", value: alone?.dataset.run ?? null };
     const whole = {
       $schema: "https://vega.github.io/schema/vega-lite/v6.json",
-      ...layered, width, height: 260, autosize: { type: "fit", contains: "padding" },
+      ...faded, params: [...(spec.params ?? []), chosen], width, height: 260, autosize: { type: "fit", contains: "padding" },
     };
     const result = await vegaEmbed(holder, whole, { actions: false, renderer: "svg", ast: true, config: configuration(), tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" } });
     return result;
@@ -52,6 +46,12 @@
       }
     document.documentElement.dataset.drawn = drawn.size;
   }
+  for (const button of document.querySelectorAll(".legend button"))
+    button.addEventListener("click", () => {
+      const alone = button.getAttribute("aria-pressed") !== "true", section = button.closest("section");
+      for (const each of section.querySelectorAll(".legend button")) each.setAttribute("aria-pressed", alone && each === button);
+      for (const holder of section.querySelectorAll("[data-chart]")) drawn.get(holder)?.view.signal("chosen", alone ? button.dataset.run : null).run();
+    });
   let width = innerWidth, waiting = 0;
   addEventListener("resize", () => {
     if (innerWidth === width) return;

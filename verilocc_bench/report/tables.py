@@ -140,6 +140,9 @@ def _overall_table(section: ComparableRuns, ranking: Ranking) -> Table:
         *(_pass_column(k) for k in _ks(section)),
         *_REGISTER_COLUMNS,
         _Column("verifier calls", lambda r: number(r["verifier_calls"], 2), optional=True),
+        _Column("tokens in", lambda r: number(r["totals"].get("prompt_tokens")), optional=True),
+        _Column("out", lambda r: number(r["totals"].get("completion_tokens")), optional=True),
+        _Column("cost", lambda r: number(r.get("cost"), 4), optional=True),
     ]
     meaning = f"{CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
     if section.conditions["decoding"] == "guided":

@@ -26,6 +26,8 @@ _SELDOM = (
     "chat_template_kwargs",
     "extra_body",
     "window_registers",
+    "engine",
+    "tensor_parallel",
 )
 """What results name only where it has a value."""
 
@@ -53,6 +55,13 @@ class Extraction(StrEnum):
 
     LAST = "last"
     STRICT = "strict"
+
+
+class Engine(StrEnum):
+    """What runs a model here: `transformers`, with all decodings, or `vllm`, for free words."""
+
+    TRANSFORMERS = "transformers"
+    VLLM = "vllm"
 
 
 def _json_object(text: str) -> str:
@@ -229,6 +238,19 @@ class LocalModelSettings(LanguageModelSettings):
         False,
         "--trust-remote-code",
         "run the Python code that a model brings along (default: never)",
+    )
+    engine: Engine | None = setting(
+        None,
+        "--engine",
+        "what runs a model here; vllm makes its batches itself (default: transformers)",
+        read=Engine,
+    )
+    tensor_parallel: int | None = setting(
+        None,
+        "--tensor-parallel",
+        "GPUs that vllm cuts the model's matrices for (default: 1)",
+        metavar="N",
+        read=at_least(int, 1),
     )
 
 

@@ -88,7 +88,7 @@ class TritonAllocator:
     def report(self) -> Report:
         """What was done to each kernel so far."""
         with _guard:
-            return Report(tuple(self._kernels))
+            return Report(tuple(self._kernels), self._allocator.objective)
 
     def close(self) -> None:
         """Ends what the allocator has started, such as a process."""

@@ -55,6 +55,7 @@ class Report:
     """All kernels, in the order in which their compiles ended. Prints as a table."""
 
     kernels: tuple[KernelReport, ...]
+    objective: str
 
     @property
     def replaced(self) -> tuple[KernelReport, ...]:
@@ -82,7 +83,7 @@ class Report:
     def __repr__(self) -> str:
         if not self.kernels:
             return "no kernel was compiled"
-        return self._table("simple")
+        return f"{self._table('simple')}\nours where it is better by the objective {self.objective}"
 
     def _repr_html_(self) -> str:
         return self._table("html")

@@ -188,6 +188,7 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         (settings.system, "--system"),
         (settings.reasoning_effort, "--reasoning-effort"),
         (settings.chat_template_kwargs, "--chat-template-kwargs"),
+        (settings.engine, "--engine"),
     ):
         if value:
             raise InputError(f"{flag} means nothing to the format {FORMAT.name}", source=name)

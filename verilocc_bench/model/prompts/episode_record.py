@@ -51,8 +51,9 @@ class EpisodeRecord:
     more: dict[str, Any] = field(default_factory=dict)
 
     def add(self, completion: Completion) -> None:
-        """Counts a completion."""
-        self.prompt_tokens += completion.prompt_tokens
+        """Counts a completion; a prompt that does not fit was not read, and costs nothing."""
+        if completion.finish is not Finish.CONTEXT:
+            self.prompt_tokens += completion.prompt_tokens
         self.completion_tokens += completion.completion_tokens
         if completion.completion_tokens and not completion.log_probabilities:
             self.log_probability = None

@@ -8,10 +8,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.model.shipped import gguf_file, is_gguf
 from verilocc_bench.model.transformers_model.model_files import check_model_folder
-from verilocc_bench.settings.language_model import LocalModelSettings
+from verilocc_bench.settings.language_model import Engine, LocalModelSettings
 
 if TYPE_CHECKING:
     from verilocc_bench.model.transformers_model.model import TransformersModel
@@ -29,6 +29,10 @@ def load_transformers_model(name: str, settings: LocalModelSettings) -> Transfor
     MissingExtraError if torch or transformers is not installed.
     """
     _check(name, settings)
+    if settings.engine is Engine.VLLM:
+        from verilocc_bench.model.transformers_model.vllm_engine import VllmModel
+
+        return VllmModel(name, settings)
     from verilocc_bench.model.transformers_model.loading import load_model
 
     return load_model(name, settings)
@@ -44,6 +48,13 @@ def load_codec(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int
 
 def _check(name: str, settings: LocalModelSettings) -> None:
     needed = {"torch": "model", "transformers": "model"}
+    if settings.engine is Engine.VLLM:
+        needed["vllm"] = "vllm"
+        if is_gguf(name) or settings.device is not None:
+            message = "--engine vllm takes no file of GGUF, and CUDA_VISIBLE_DEVICES for --device"
+            raise InputError(message, source=name)
+    elif settings.tensor_parallel is not None:
+        raise InputError("--tensor-parallel is for --engine vllm")
     if is_gguf(name):
         gguf_file(name)
         needed["gguf"] = "gguf"

@@ -19,8 +19,8 @@ class Utterance:
     """What has been said to one ask, and what may come next.
 
     `pending` are tokens that the network has not seen yet, of which the first `stem`
-    belong to the messages before the last. `context` is how
-    many tokens it can see. Each has a random generator of its own, so that
+    belong to the messages before the last. `context` is how many tokens it can see, `room`
+    how many may be said. Each has a random generator of its own, so that
     what is drawn does not depend on who is in the batch.
     """
 
@@ -37,7 +37,7 @@ class Utterance:
         self._prompt_tokens = len(self.pending)
         self._sent = codec.text(ask.messages)
         maximum = ask.maximum_tokens + ask.thinking_tokens
-        self._room = _room(maximum, len(self.pending), context)
+        self.room = _room(maximum, len(self.pending), context)
         self._tokens: list[int] = []
         self._log_probabilities: list[float] = []
         self._alternatives: list[tuple[Alternative, ...]] = []
@@ -45,12 +45,12 @@ class Utterance:
         self._message: str | None = None
         self._walker: ConstraintWalker | None = None
         self._stream: TextStream | None = None
-        if self._room < 0:
+        if self.room < 0:
             self._end(
                 Finish.CONTEXT,
                 f"the prompt has {len(self.pending):,} tokens, the model's context {context:,}",
             )
-        elif self._room == 0:
+        elif self.room == 0:
             self._end(Finish.LENGTH)
         elif ask.constraint is not None:
             self._walker = ConstraintWalker(ask.constraint, codec)
@@ -90,6 +90,10 @@ class Utterance:
         self._say(token, log_probability, alternatives)
         self._say_what_must_be_said()
 
+    def stop(self) -> None:
+        """The model has ended."""
+        self._end(self.finish or Finish.STOP)
+
     def completion(self) -> Completion:
         """What was said. The utterance is finished."""
         assert self.finish is not None
@@ -127,7 +131,7 @@ class Utterance:
             self._look_at_walker()
         else:
             self._look_at_text(token)
-        if self.finish is None and len(self._tokens) >= self._room:
+        if self.finish is None and len(self._tokens) >= self.room:
             self._end(Finish.LENGTH)
 
     def _look_at_walker(self) -> None:
@@ -142,17 +146,14 @@ class Utterance:
     def _look_at_text(self, token: int) -> None:
         stream = self._stream
         assert stream is not None
-        ends = token in self._end_tokens
-        if ends:
-            stream.finish()
+        if token in self._end_tokens:
+            self.stop()
         else:
             stream.add(token)
-        self._text = stream.text
-        if ends:
-            self._end(Finish.STOP)
+            self._text = stream.text
 
     def _end(self, finish: Finish, message: str | None = None) -> None:
-        if finish is Finish.LENGTH and self._stream is not None:
+        if self._stream is not None:
             self._stream.finish()
             self._text = self._stream.text
         if self._walker is not None:
