@@ -206,7 +206,8 @@ def _rejected(facts: CardFacts) -> str:
 def _uses(facts: CardFacts) -> str:
     training = "train" in facts.splits
     intended = words.INTENDED if training else words.INTENDED_WITHOUT_TRAINING
-    return f"{intended}\n\n{words.UNINTENDED}{words.UNINTENDED_CHOICE if training else ''}"
+    unintended = words.UNINTENDED + (words.UNINTENDED_CHOICE if training else "")
+    return f"{intended}\n\n{unintended}\n\n{words.KEPT_OUT}"
 
 
 def _limits(facts: CardFacts) -> str:
