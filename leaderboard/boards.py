@@ -11,6 +11,9 @@ from pathlib import Path
 from verilocc_bench.dataset import EMBEDDED, Row, iterate_rows, load_rows, split_name
 from verilocc_bench.errors import InputError
 
+BOARDS = Path(__file__).with_name("boards.json")
+"""Where the boards are listed."""
+
 SPLITS = (
     "train",
     "validation",
@@ -29,7 +32,8 @@ class Board:
     `dataset` is its name for people, `hash` is the hash of all rows of the
     split. With a `limit` the board has at most that number of functions of each
     architecture and family, the ones with the fewest instructions. `functions` is
-    the number of functions on the board.
+    the number of functions on the board. A board of fresh kernels has the SHA-256
+    of their seed from its opening, and the seed when it is closed.
     """
 
     name: str
@@ -39,6 +43,8 @@ class Board:
     functions: int
     hash: str
     limit: int | None = None
+    seed_sha256: str | None = None
+    seed: str | None = None
 
     @property
     def is_embedded(self) -> bool:
@@ -100,5 +106,5 @@ class BoardCopy:
 @cache
 def boards() -> tuple[Board, ...]:
     """All boards, in the order in which they are shown."""
-    text = Path(__file__).with_name("boards.json").read_text("utf-8")
+    text = BOARDS.read_text("utf-8")
     return tuple(Board(**each) for each in json.loads(text))

@@ -93,8 +93,8 @@ def build_dataset(
 ) -> BuildReport:
     """Builds a sweep into the folder `output`: every `every`-th point, the first `limit` of these.
 
-    `beside` is a dataset folder whose functions kernels of experts must not be
-    near. An interrupted build goes on; a complete one is left alone. Raises InputError
+    `beside` is a dataset folder whose functions fresh kernels, or those of experts,
+    must not be near. An interrupted build goes on; a complete one is left alone. Raises InputError
     if the folder holds something else, or if a disk is full: finished work is
     kept.
     """

@@ -19,6 +19,7 @@ from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps import SWEEPS
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW, EXPERT_SWEEPS
+from dataset_builders.sweeps.fresh import FRESH, is_fresh
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.report.tables import Table
@@ -64,8 +65,10 @@ def card_text(facts: CardFacts) -> str:
     if facts.is_expert:
         sections = [f"# Register allocation for GPU kernels that experts wrote\n\n{experts.ABOUT}"]
     else:
-        of_mini = ": the dataset `mini`" if facts.manifest["sweep"] == EMBEDDED else ""
-        sections = [f"# Register allocation for GPU kernels{of_mini}\n\n{words.ABOUT}"]
+        what = ": the dataset `mini`" if facts.manifest["sweep"] == EMBEDDED else ""
+        if is_fresh(facts.manifest["sweep"]):
+            what = " that no published split has"
+        sections = [f"# Register allocation for GPU kernels{what}\n\n{words.ABOUT}"]
     for title, section in _SECTIONS.items():
         text = section(facts)
         if text:
@@ -179,7 +182,8 @@ def _rejected(facts: CardFacts) -> str:
 def _uses(facts: CardFacts) -> str:
     training = "train" in facts.splits
     intended = words.INTENDED if training else words.INTENDED_WITHOUT_TRAINING
-    return f"{intended}\n\n{words.UNINTENDED}{words.UNINTENDED_CHOICE if training else ''}"
+    unintended = words.UNINTENDED + (words.UNINTENDED_CHOICE if training else "")
+    return f"{intended}\n\n{unintended}\n\n{words.KEPT_OUT}"
 
 
 def _limits(facts: CardFacts) -> str:
@@ -190,7 +194,7 @@ def _limits(facts: CardFacts) -> str:
 
 def _rebuilding(facts: CardFacts) -> str:
     manifest = facts.manifest
-    archs = ",".join(manifest["archs"])
+    options = f"--sweep {_sweep(manifest['sweep'])} --arch {','.join(manifest['archs'])}"
     versions = ", ".join(
         f"{name} {number}" for name, number in sorted(manifest["versions"].items())
     )
@@ -203,7 +207,7 @@ def _rebuilding(facts: CardFacts) -> str:
 whole of it is built by
 
 ```
-verilocc-bench build --sweep {manifest["sweep"]} --arch {archs}{_limit(manifest)} --output DIR
+verilocc-bench build {options}{_limit(manifest)} --output DIR
 ```
 
 which needs {_needs(facts)} and no GPU. `manifest.json` has the hashes of all files, and of the
@@ -212,6 +216,11 @@ sources of the kernels; `rejected.jsonl` why a point of the sweep gave no row.
 Versions: {versions}. Flags:
 
 {_names_table(flags, ("stage", "flags"))}"""
+
+
+def _sweep(name: str) -> str:
+    """The sweep as an option. Who has the seed of a fresh one puts it in."""
+    return f"{FRESH} --seed SEED" if is_fresh(name) else name
 
 
 def _needs(facts: CardFacts) -> str:

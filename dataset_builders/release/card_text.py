@@ -121,6 +121,11 @@ a kernel that is used, lower it and test that. There are no data about persons."
 UNINTENDED_CHOICE = """\
  Models are chosen on `validation`, never on a test split."""
 
+CANARY = "verilocc-bench canary 3d6f0c1e-8a57-4b92-9e41-5c7d20b6fa13"
+
+KEPT_OUT = f"""\
+Leave documents with this string out of what language models are trained on: `{CANARY}`"""
+
 LIMITS: dict[str, str] = {
     "running": """\
 Kernels were compiled, not run: there are no times, and occupancy counts registers alone, neither

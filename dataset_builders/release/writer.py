@@ -41,6 +41,7 @@ from dataset_builders.release.leakage import leakage_report
 from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.sweeps import SweepPoint
 from dataset_builders.sweeps.experts import EXPERT_SWEEPS, ExpertPoint
+from dataset_builders.sweeps.fresh import is_fresh
 from dataset_builders.sweeps.splits import SPLITS, split_of
 from verilocc_bench.dataset import EMBEDDED, RawRow, Row, iterate_rows
 from verilocc_bench.errors import InputError
@@ -85,7 +86,7 @@ def write_dataset(
     """Writes the dataset of the points, in their order; the manifest comes last.
 
     `execution` says where the search for better labels runs. `beside` is a
-    dataset whose functions kernels of experts must not be near. Raises InputError
+    dataset whose functions unseen kernels must not be near. Raises InputError
     if it cannot be read.
     """
     sweep = str(manifest["sweep"])
@@ -190,7 +191,7 @@ def _near_duplicates(
     sweep: str,
     others: Mapping[str, Mapping[str, Tokens]],
 ) -> dict[str, Rejection]:
-    if sweep not in EXPERT_SWEEPS:
+    if sweep not in EXPERT_SWEEPS and not is_fresh(sweep):
         unpublished = _other_embedded_functions() if sweep != EMBEDDED else {}
         return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET], unpublished)
     rejected: dict[str, Rejection] = {}

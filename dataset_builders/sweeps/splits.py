@@ -21,6 +21,7 @@ from functools import cache
 
 from dataset_builders.sweeps import SweepPoint, sweep_named
 from dataset_builders.sweeps.experts import ExpertPoint
+from dataset_builders.sweeps.fresh import is_fresh
 
 SPLITS: dict[str, str] = {
     "train": "eight of ten sweep groups",
@@ -58,10 +59,10 @@ _TENTHS = {4: "validation", 9: "test"}
 def split_of(sweep_name: str, point: SweepPoint | ExpertPoint) -> str:
     """The split of a point.
 
-    All points of the sweep `mini`, and all kernels of experts, are `test`: they are
-    there to be evaluated on.
+    All points of the sweep `mini` and of fresh sweeps, and all kernels of experts, are
+    `test`: they are there to be evaluated on.
     """
-    if isinstance(point, ExpertPoint) or sweep_name == "mini":
+    if isinstance(point, ExpertPoint) or sweep_name == "mini" or is_fresh(sweep_name):
         return "test"
     return (
         set_aside(point)

@@ -24,11 +24,15 @@ def run(options: argparse.Namespace) -> int:
     from dataset_builders.experts.expert_sweep import EXPERT_SWEEPS_BY_NAME
     from dataset_builders.sweeps import sweep_named
     from dataset_builders.sweeps.experts import EXPERT
+    from dataset_builders.sweeps.fresh import FRESH, fresh_sweep
 
     experts = EXPERT_SWEEPS_BY_NAME.get(options.sweep)
-    if options.beside is not None and experts is None:
-        raise InputError(f"--beside is for the sweep {EXPERT!r}")
-    sweep = experts or sweep_named(options.sweep)
+    fresh = options.sweep == FRESH
+    if fresh is (options.seed is None):
+        raise InputError(f"the sweep {FRESH!r} needs --seed, and no other takes it")
+    if options.beside is not None and experts is None and not fresh:
+        raise InputError(f"--beside is for the sweeps {FRESH!r} and {EXPERT!r}")
+    sweep = experts or (fresh_sweep(options.seed) if fresh else sweep_named(options.sweep))
     execution = Execution(options.jobs, options.scheduler, options.time_limit)
     with _terminated_as_interrupted():
         report = build_dataset(

@@ -18,6 +18,9 @@ from verilocc_bench.cli.argument_types import (
 def add_build_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `build`."""
     parser.add_argument("--sweep", required=True, help="a sweep (see: list sweeps)")
+    parser.add_argument(
+        "--seed", help="with the sweep fresh: draws its points, which no published split has"
+    )
     parser.add_argument("--arch", type=names, metavar="A,…", help="only these architectures")
     parser.add_argument("--limit", type=positive, help="only the first points of the sweep")
     parser.add_argument(
@@ -25,7 +28,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="every N-th point of the sweep alone: a sample of it (default: 1)",
+        help="every N-th point of the sweep alone: a sample of it",
     )
     parser.add_argument(
         "--output", type=output_folder, required=True, metavar="DIR", help="the dataset"
@@ -40,7 +43,8 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         "--beside",
         type=Path,
         metavar="DATASET",
-        help="with the sweep expert: leave out kernels that are near a function of this folder",
+        help="with the sweeps fresh and expert: leave out kernels that are near a function of this "
+        "folder",
     )
     parser.add_argument(
         "--time-limit",

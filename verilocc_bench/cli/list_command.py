@@ -70,12 +70,18 @@ def _datasets() -> list[dict[str, Any]]:
 
 def _sweeps() -> list[dict[str, Any]]:
     from collections import Counter
+    from dataclasses import replace
 
     from dataset_builders.experts.expert_sweep import EXPERT_SWEEPS_BY_NAME, ExpertSweep
     from dataset_builders.sweeps import SWEEPS, Sweep
+    from dataset_builders.sweeps.fresh import FRESH, fresh_sweep
 
     rows: list[dict[str, Any]] = []
-    sweeps: list[Sweep | ExpertSweep] = [*SWEEPS.values(), *EXPERT_SWEEPS_BY_NAME.values()]
+    sweeps: list[Sweep | ExpertSweep] = [
+        *SWEEPS.values(),
+        replace(fresh_sweep("0"), name=FRESH),
+        *EXPERT_SWEEPS_BY_NAME.values(),
+    ]
     for sweep in sweeps:
         found = Counter((str(p.arch), str(p.family)) for p in sweep.points())
         rows += [

@@ -19,6 +19,7 @@ from verilocc_bench.dataset.hub import read_hub, stream_hub
 from verilocc_bench.dataset.parquet import RowType, iterate_parquet
 from verilocc_bench.dataset.parquet_batches import MEMORY_BYTES, MemoryBudget
 from verilocc_bench.dataset.rows import RawRow, Row, check_row, rows_hash
+from verilocc_bench.dataset.versions import check_version, split_version, tag_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, open_input, read_json
 from verilocc_bench.targets import PUBLISHED, TARGETS
@@ -59,7 +60,11 @@ def default_architectures(architectures: Collection[str]) -> list[str]:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """The dataset that a name stands for, and its config: `expert`, an architecture, or nothing."""
+    """The dataset that a name stands for, and its config: `expert`, an architecture, or nothing.
+
+    A version behind them (`@1.0`) is dropped.
+    """
+    name, _ = split_version(name)
     dataset, colon, config = name.rpartition(":")
     return (dataset, config) if colon and config in CONFIGS else (name, "")
 
@@ -82,20 +87,25 @@ def load_rows(
     """The rows of one split of one track.
 
     `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, or one of these
-    with `:expert` or `:sm_90` behind it; `revision` is for the Hub. Raises InputError if
-    such rows are missing, if a row occurs twice, or if a row contradicts its own
-    text. Without `check_texts` the caller checks the rows that it takes (check_row).
+    with `:expert` or `:sm_90` behind it; `revision` is for the Hub. A version at the end
+    (`mini@1.0`) asks for the rows of that version. Raises InputError if
+    such rows are missing or of another version, if a row occurs twice, or if a row
+    contradicts its own text. Without `check_texts` the caller checks the rows that it
+    takes (check_row).
     """
     config = _config(track)
     folder = _folder(name)
     if folder is None:
-        of_hub = read_hub(*_on_the_hub(name, config), split, revision, Row)
+        of_hub = read_hub(*_on_the_hub(name, config), split, revision or tag_of(name), Row)
         rows = tuple(sorted(_checked(of_hub, name, track, check_texts), key=_order))
     elif split_name(name)[0] == EMBEDDED:
         rows = _embedded_rows(folder, name, split, track, check_texts)
     else:
         rows = _loaded_rows(folder, name, split, track, check_texts)
-    return Dataset(name, revision, split, track, rows)
+    dataset = Dataset(name, revision, split, track, rows)
+    if split_version(name)[1] is not None:
+        check_version(name, split, dataset.hash)
+    return dataset
 
 
 def _loaded_rows(
@@ -122,7 +132,7 @@ def iterate_rows(
     if folder is not None:
         yield from _checked(_rows_of_folder(folder, name, split, track), name, track)
     else:
-        streamed = stream_hub(*_on_the_hub(name, config), split, revision, Row)
+        streamed = stream_hub(*_on_the_hub(name, config), split, revision or tag_of(name), Row)
         yield from _checked(streamed, name, track)
 
 
@@ -177,7 +187,7 @@ def load_raw_rows(
 def _raw_rows(name: str, split: str, revision: str | None, arch: str = "*") -> Iterable[RawRow]:
     folder = _folder(name)
     if folder is None:
-        return read_hub(*_on_the_hub(name, "raw"), split, revision, RawRow)
+        return read_hub(*_on_the_hub(name, "raw"), split, revision or tag_of(name), RawRow)
     paths = sorted(folder.glob(f"raw/*/{arch}/*/{split}-*.parquet"))
     return (row for _, row in _read(folder, paths, RawRow))
 

@@ -8,6 +8,7 @@ from typing import Any
 from verilocc_bench import __version__
 from verilocc_bench.allocators import Allocator, PromptIdentity
 from verilocc_bench.dataset import BudgetChoice, is_local
+from verilocc_bench.dataset.versions import split_version
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.fingerprints import code_fingerprint
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
@@ -61,8 +62,11 @@ class RunConfiguration:
 
     @property
     def dataset_name(self) -> str:
-        """The dataset as results name it: a folder never looks like an id on the Hub."""
-        name = self.dataset
+        """The dataset without its version, as results name it.
+
+        A folder never looks like an id on the Hub.
+        """
+        name, _ = split_version(self.dataset)
         if is_local(name) and name.count("/") == 1 and name[0] not in "./":
             return f"./{name}"
         return name

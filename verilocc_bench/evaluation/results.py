@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.dataset.versions import known_versions
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.configuration import allocator_record
 from verilocc_bench.evaluation.ledger import Ledger
@@ -66,6 +67,7 @@ def make_results(
             "name": configuration.dataset_name,
             "revision": configuration.revision,
             "hash": dataset_hash,
+            "version": known_versions().get(dataset_hash),
         },
         "seed": configuration.seed,
         "git_revision": _git_revision(),
