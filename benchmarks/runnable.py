@@ -1,6 +1,7 @@
 """Answers for NVIDIA that run by the compiler's own rules, and the judges that say so.
 
-    python -m benchmarks.runnable answers [--dataset mini] [--architecture sm_80] --measured FILE.jsonl
+    python -m benchmarks.runnable answers [--dataset mini] [--architecture sm_80] \\
+        --measured FILE.jsonl
 
 asks `best` with and without `--runnable` about all its rows, and goes on from `--measured`.
 It prints a table: the registers beside ptxas's own, what `lower` says, and what the timing

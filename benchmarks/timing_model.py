@@ -1,4 +1,4 @@
-"""A timing model of sm_80 and sm_90 that executes a kernel's control words, and sees values destroyed.
+"""A timing model of sm_80 and sm_90: executes control words, and sees values destroyed.
 
 It is a second opinion on the question whether a kernel runs with other registers, and
 shares no code with the analysis (hazards, issue_distances, kept_apart): it reads the
