@@ -24,7 +24,7 @@ of a line those with a star once more. The model answers with registers, and say
 its lists aloud.
 
     <begin> H.s1 s9 s4 .     ten registers of s, and the text names s4
-      => s8 Q.s2 - H.s2 s8 s6 Q.s2 s8 H.s2 s6 s5 Q.s1 - H.s1 s5 s0 Q.s4 - H.s4 s0 H.s8 - H.s16 - .
+      => s8 Q.s2 - H.s2 s8 s6 Q.s2 s8 H.s2 s6 s5 Q.s1 - H.s1 s5 s4 - s0 Q.s4 - H.s4 s0 H.s8 - ... .
     1 v n7    => v5          n7 has this register since its last mention
     1 v n7    => T.v1 v9 O.v1 v3           takes v9, the head of the list; under it lies v3
     1 v n7    => T.v1 - T.v2 v8 O.v2 - v9 Q.v1 - H.v1 v9 n7 v8     no v1 left: splits a v2

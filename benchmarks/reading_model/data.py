@@ -62,12 +62,15 @@ MADE_UP_KINDS: Sequence[tuple[str, float]] = (
 )
 """Classes of made-up functions, with their shares."""
 KINDS: Sequence[tuple[str, float]] = (
-    ("forward", 0.22),
-    ("loop", 0.22),
-    ("backward", 0.36),
-    ("opening", 0.2),
+    ("forward", 0.2),
+    ("loop", 0.2),
+    ("backward", 0.42),
+    ("opening", 0.18),
 )
 """Kinds of conversations, with their shares; `opening` is a backward one without lines."""
+SHORT = 2048
+SHORT_SHARE = 0.25
+"""Of rows, cut into short ones: each begins as the conversations do that the model has."""
 LINE = 12
 """At least so many words go with a line of a made-up function."""
 MEASURED = 8192
@@ -105,6 +108,26 @@ def with_budget(text: Text, rng: random.Random) -> Text:
             fixed += [f"{file}{unit}" for unit in range(start, start + size)]
     rng.shuffle(fixed)
     return {**text, "budget": budget, "fixed": [unit for unit in fixed if unit in INDEX]}
+
+
+def with_default(text: Text, rng: random.Random) -> Text:
+    """The text with another class standing first in the header: others are spelled out."""
+    kinds: dict[int, str] = {}
+    for line in text["lines"]:
+        for item in line:
+            number, kind = (item, text["default"]) if isinstance(item, int) else item
+            kinds.setdefault(number, kind)
+    default = rng.choice([*dict.fromkeys(kinds.values()), text["default"]])
+    seen: set[int] = set()
+    lines: list[list[Any]] = []
+    for line in text["lines"]:
+        lines.append([])
+        for item in line:
+            number = item if isinstance(item, int) else item[0]
+            plain = number in seen or kinds[number] == default
+            lines[-1].append(number if plain else [number, kinds[number]])
+            seen.add(number)
+    return {**text, "lines": lines, "default": default}
 
 
 def until(text: Text, stop: int) -> Text:
@@ -204,16 +227,92 @@ def fragmented(rng: random.Random) -> dict[str, Any]:
                 backwards.append([name])
                 live.remove(name)
         backwards += [[name] for name in live]
-    lines: list[list[Any]] = backwards[::-1]
+    return _read_backwards(backwards, [f"{kind} {file}" for kind in kinds], file, count)
+
+
+def waves(rng: random.Random, most: int) -> dict[str, Any]:
+    """A made-up function whose lists, read backwards, grow deep and lie untouched for long."""
+    file = rng.choice("vvvas")
+    widths = rng.choice(((1,), (1,), (1, 1, 1, 2), (2,), (1, 4), (4, 16), (1, 2, 4)))
+    count = 102 if file == "s" else 256
+    backwards: list[Any] = []
+    kinds: list[str] = []
+    live: list[int] = []
+    units = 0
+    wanted = rng.randrange(100, max(101, most))
+
+    def take() -> None:
+        nonlocal units
+        width = rng.choice(widths)
+        if units + width <= 0.85 * count:
+            units += width
+            kinds.append(f"{width} {file}")
+            backwards.append([len(kinds) - 1, *rng.sample(live, min(len(live), rng.randrange(3)))])
+            live.append(len(kinds) - 1)
+
+    def give(index: int) -> None:
+        nonlocal units
+        name = live.pop(index)
+        units -= int(kinds[name].split()[0])
+        backwards.append([name])
+
+    while len(backwards) < wanted:
+        for _ in range(rng.choice((8, 40, 100, 200)) // max(widths)):
+            take()
+        churn = rng.choice((10, 50, 200, 600))
+        deep = rng.choice((1, 2, 4, 200))
+        for _ in range(churn):
+            if live and rng.random() < 0.5:
+                give(-1 - rng.randrange(min(deep, len(live))))
+            elif rng.random() < 0.15:
+                kinds.append(rng.choice(("1 s", "2 s vcc", "1 s vcc", "1 v", "2 v")))
+                backwards += [[len(kinds) - 1]] * 2
+            else:
+                take()
+        if rng.random() < 0.5:
+            rng.shuffle(live)
+        for _ in range(int(len(live) * rng.uniform(0.3, 1.0))):
+            give(rng.choice((0, -1)))
+    return _read_backwards(backwards, kinds, file, count)
+
+
+def _read_backwards(
+    backwards: list[list[Any]], kinds: Sequence[str], file: str, count: int
+) -> dict[str, Any]:
+    lines = [list(dict.fromkeys(line)) for line in backwards[::-1]]
     seen: set[int] = set()
     for line in lines:
         for index, name in enumerate(line):
             if name not in seen:
                 seen.add(name)
-                line[index] = [name, f"{kinds[name]} {file}"]
-    budget = {"v": 8, "a": 4, "s": 6, "u": 1, file: count}
+                line[index] = [name, kinds[name]]
+    budget = {"v": 8, "a": 4, "s": 12, "u": 1, file: count}
     blocks = [[0, 0, []]]
     return {"budget": budget, "fixed": [], "default": "1 v", "lines": lines, "blocks": blocks}
+
+
+def random_opening(rng: random.Random) -> dict[str, Any]:
+    """Budgets and registers that a text may name: runs of them, with holes."""
+    budget = {
+        "v": rng.choice((256, 256, 168, 128, 64, 252, rng.randrange(1, 257))),
+        "a": rng.choice((0, 0, 256, 256, 16, 63, rng.randrange(257))),
+        "s": rng.choice((102, 102, 102, 7, rng.randrange(1, 107))),
+        "u": rng.choice((0, 0, 7)),
+    }
+    fixed: list[str] = []
+    for file, most in budget.items():
+        for _ in range(rng.choice((1, 2, 3, 4)) if file == "s" else rng.randrange(3)):
+            start = rng.randrange(18 if rng.random() < 0.7 else 1 + most)
+            units = list(range(start, start + rng.choice((1, 2, 3, 4, 8, 14, 18))))
+            holes = rng.sample(units, rng.randrange(1 + len(units) // 2))
+            fixed += [f"{file}{unit}" for unit in units if unit not in holes or rng.random() < 0.3]
+    if rng.random() < 0.5:
+        rng.shuffle(fixed)
+    if rng.random() < 0.5:
+        fixed = ["s32", *(f"s{u}" for u in range(rng.choice((96, 100)), 102)), *fixed]
+    lines: list[Any] = []
+    fixed = [unit for unit in fixed if unit in INDEX]
+    return {"budget": budget, "fixed": fixed, "default": "1 v", "lines": lines, "blocks": []}
 
 
 def _made_up_blocks(count: int, rng: random.Random) -> list[list[Any]]:
@@ -232,7 +331,8 @@ def _made_up_blocks(count: int, rng: random.Random) -> list[list[Any]]:
 def one_conversation(text: Text, kind: str, rng: random.Random, names: FreshNames) -> Conversation:
     """A conversation about a text, after those with a perfect reader that lead to it."""
     if kind == "opening":
-        return Backward({**text, "lines": []}, {}, [], {})
+        opened = random_opening(rng) if rng.random() < 0.8 else {**text, "lines": []}
+        return Backward(opened, {}, [], {})
     words = names.of(text)
     forward = Forward(text, words)
     if kind == "forward":
@@ -276,13 +376,17 @@ def row(
                 text = until(text, rng.randrange(1, len(text["lines"]) + 1))
             if rng.random() < 0.5:
                 text = reordered(text, rng)
+            if rng.random() < 0.3:
+                text = with_default(text, rng)
             if rng.random() < 0.6 and len(text["fixed"]) > 0:
                 text = with_budget(text, rng)
+            elif rng.random() < 0.3 and len(text["fixed"]) > 0:
+                text = {**text, "fixed": random_opening(rng)["fixed"]}
         kind = rng.choices([k for k, _ in kinds], [share for _, share in kinds])[0]
-        if not at and len(kinds) > 1 and rng.random() < 0.5:
+        if not at and length > SHORT and len(kinds) > 1 and rng.random() < 0.5:
             kind = "backward"  # the far places are those of long backward readings
         conversation = one_conversation(text, kind, rng, FreshNames(rng))
-        shuffled = rng if not plain and rng.random() < 0.2 else None
+        shuffled = rng if not plain and rng.random() < 0.1 else None
         said = taught(conversation, shuffled, length - at)[0]
         spoken = np.array(said.words[: length - at], np.int16)
         own = sorted(set(spoken[IS_NAME[spoken]].tolist()))
@@ -327,14 +431,14 @@ def held_out_made_up(length: int, rows: int, seed: int = 2) -> tuple[np.ndarray,
 class Feeder:
     """Processes that make rows; their length can be changed on the way."""
 
-    def __init__(self, functions: Sequence[Text], workers: int, rows: int, seed: int) -> None:
+    def __init__(self, functions: Sequence[Text], workers: int, seed: int) -> None:
         context = mp.get_context("fork")
         self._length = context.Value("l", 128)
         self._queue: Any = context.Queue(maxsize=6 * workers)
         self._processes = [
             context.Process(
                 target=_feed,
-                args=(functions, self._length, self._queue, rows, seed + index),
+                args=(functions, self._length, self._queue, seed + index),
                 daemon=True,
             )
             for index in range(workers)
@@ -346,23 +450,26 @@ class Feeder:
     def turn_to(self, length: int) -> None:
         """From now on rows of this length."""
         self._length.value = self._wanted = length
+        self._ready: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
 
     def batch(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next rows."""
-        words: list[np.ndarray] = []
-        meanings: list[np.ndarray] = []
-        count = 0
-        while count < rows:
+        """The next rows, or in their place as many words in short ones."""
+        while True:
             try:
-                length, new_words, new_meanings = self._queue.get_nowait()
+                item = self._queue.get_nowait()
             except queue.Empty:
                 self.waited += 1
-                length, new_words, new_meanings = self._queue.get(timeout=90)
+                item = self._queue.get(timeout=90)
+            length, words, meanings = item
             if length == self._wanted:
-                words.append(new_words)
-                meanings.append(new_meanings)
-                count += len(new_words)
-        return np.concatenate(words)[:rows], np.concatenate(meanings)[:rows]
+                ready = self._ready.setdefault(words.shape[1], [])
+                ready.append((words, meanings))
+                if len(ready) == rows:
+                    del self._ready[words.shape[1]]
+                    return (
+                        np.concatenate([pair[0] for pair in ready]),
+                        np.concatenate([pair[1] for pair in ready]),
+                    )
 
     def close(self) -> None:
         """Ends the processes."""
@@ -370,19 +477,23 @@ class Feeder:
             process.terminate()
 
 
-def _feed(functions: Sequence[Text], length: Any, out: Any, rows: int, seed: int) -> None:
+def _feed(functions: Sequence[Text], length: Any, out: Any, seed: int) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     rng = random.Random(seed)
 
     def choose(rng: random.Random) -> Text:
         share = rng.random()
-        if share < 0.25:
+        if share < 0.1:
             return fragmented(rng)
-        if share < 0.55 or not functions:
+        if share < 0.3:
+            return waves(rng, max(500, wanted // LINE))
+        if share < 0.5 or not functions:
             return made_up(rng, max(500, wanted // LINE))
         return max(rng.choices(functions, k=2), key=lambda f: len(f["lines"]))
 
     while True:
         wanted = int(length.value)
-        made = [row(choose, wanted, rng) for _ in range(rows)]
+        short = wanted > SHORT and rng.random() < SHORT_SHARE
+        count, size = (wanted // SHORT, SHORT) if short else (1, wanted)
+        made = [row(choose, size, rng) for _ in range(count)]
         out.put((wanted, np.stack([w for w, _ in made]), np.stack([m for _, m in made])))

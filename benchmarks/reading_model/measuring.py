@@ -120,8 +120,12 @@ class Speaker:
             self._show()
 
 
-def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float) -> None:
+def converse_freely(
+    reader: Reader, speaker: Speaker, *, length: int, end: float, temperature: float = 0.0
+) -> None:
     """A whole conversation, each word the model's likeliest after those before. Raises Stopped.
+
+    With a temperature a word is drawn by chance in its place.
 
     The model reads the teacher's next words in blocks, as a draft. A block counts up to the first
     word that is not the likeliest; there the model's own word stands, and the teacher drafts anew
@@ -138,7 +142,9 @@ def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float
             raise Stopped(NO_TIME)
         words = torch.tensor(read, device=reader.words.device)
         index = 0
-        for index, said in enumerate(memory.read(words, place).tolist(), 1):
+        for index, said in enumerate(
+            memory.read(words, place, temperature).tolist(), 1
+        ):
             own = place + index == len(speaker.words)
             last = index == len(read)
             speaker.refused += own and (last or read[index] != said)
@@ -151,7 +157,13 @@ def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float
 
 
 def allocate_freely(
-    reader: Reader, text: Text, seed: int, *, length: int, end: float
+    reader: Reader,
+    text: Text,
+    seed: int,
+    *,
+    length: int,
+    end: float,
+    temperature: float = 0.0,
 ) -> dict[str, Any]:
     """All conversations about a function, until the time `end`; what was said and came of it.
 
@@ -164,7 +176,7 @@ def allocate_freely(
         speaker = Speaker(conversation)
         kind = type(conversation).__name__
         try:
-            converse_freely(reader, speaker, length=length, end=end)
+            converse_freely(reader, speaker, length=length, end=end, temperature=temperature)
         finally:
             said["count"] += len(speaker.words)
             said["refused"][kind] = said["refused"].get(kind, 0) + speaker.refused

@@ -118,18 +118,24 @@ class Teacher:
 
     def _opening(self, shown: Sequence[str]) -> None:
         budget = 2 * sum(word[0] == "H" for word in shown)
+        meaning = SHOWN if self.rng else OPENING  # an order drawn by chance cannot be known
         for word, last in zip(shown[:budget:2], shown[1:budget:2], strict=True):
             file = word[2]
             self.counts[file] = int(last[1:]) + 1
-            self._sort(file, {int(w[1:]) for w in shown[budget:-1] if w[0] == file}, OPENING)
-        self.said.say(".", OPENING)
+            fixed = {int(w[1:]) for w in shown[budget:-1] if w[0] == file}
+            blocks = list(_blocks(file, self.counts[file], fixed))
+            if self.rng is not None:
+                self.rng.shuffle(blocks)
+            self._sort(file, blocks, meaning)
+        self.said.say(".", meaning)
 
-    def _sort(self, file: str, taken: set[int], meaning: int) -> None:
-        blocks = list(_blocks(file, self.counts[file], taken))
-        if self.rng is not None:
-            self.rng.shuffle(blocks)
+    def _sort(self, file: str, blocks: Sequence[tuple[int, int]], meaning: int) -> None:
         for size, start in blocks:
-            self._push(file, size, start, (meaning, meaning, meaning))
+            if size:
+                self._push(file, size, start, (meaning, meaning, meaning))
+            else:
+                self.said.say(f"{file}{start}", meaning)
+                self.said.say("-", meaning)
         for size in SIZES[file]:
             if not self.lists[file, size]:
                 self.said.say(f"H.{file}{size}", meaning)
@@ -154,7 +160,8 @@ class Teacher:
             unit += size
         say(".", SWEEP)
         self._clear(file)
-        self._sort(file, taken, SWEEP)
+        blocks = _blocks(file, self.counts[file], taken)
+        self._sort(file, [block for block in blocks if block[0]], SWEEP)
         say(".", SWEEP)
 
     def _clear(self, file: str) -> None:
@@ -211,7 +218,7 @@ class Teacher:
 
 
 def _blocks(file: str, count: int, fixed: set[int]) -> Iterator[tuple[int, int]]:
-    """The largest aligned blocks between the fixed registers, from the highest down."""
+    """Fixed registers, as blocks of none, and the largest aligned ones between, downwards."""
     end = count
     while end:
         size = next(
@@ -223,8 +230,7 @@ def _blocks(file: str, count: int, fixed: set[int]) -> Iterator[tuple[int, int]]
             0,
         )
         end -= size or 1
-        if size:
-            yield size, end
+        yield size, end
 
 
 def taught(

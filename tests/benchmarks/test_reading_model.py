@@ -166,7 +166,7 @@ def test_a_draft_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, _: Any, length: int) -> None:
             self.heard = [0] * length
 
-        def read(self, words: Any, place: int) -> Any:
+        def read(self, words: Any, place: int, temperature: float) -> Any:
             answers = []
             for index, word in enumerate(words.tolist(), place):
                 self.heard[index] = word
