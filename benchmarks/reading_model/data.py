@@ -68,9 +68,9 @@ KINDS: Sequence[tuple[str, float]] = (
     ("opening", 0.18),
 )
 """Kinds of conversations, with their shares; `opening` is a backward one without lines."""
-SHORT = 2048
+SHORT, SHORT_ROWS = 2048, 8
 SHORT_SHARE = 0.25
-"""Of rows, cut into short ones: each begins as the conversations do that the model has."""
+"""Of what is read at once: short rows, which begin as the conversations do that the model has."""
 LINE = 12
 """At least so many words go with a line of a made-up function."""
 MEASURED = 8192
@@ -453,7 +453,7 @@ class Feeder:
         self._ready: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
 
     def batch(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next rows, or in their place as many words in short ones."""
+        """The next rows, or in their place some short ones."""
         while True:
             try:
                 item = self._queue.get_nowait()
@@ -464,7 +464,7 @@ class Feeder:
             if length == self._wanted:
                 ready = self._ready.setdefault(words.shape[1], [])
                 ready.append((words, meanings))
-                if len(ready) == rows:
+                if len(ready) == rows or len(words) > 1:
                     del self._ready[words.shape[1]]
                     return (
                         np.concatenate([pair[0] for pair in ready]),
@@ -494,6 +494,6 @@ def _feed(functions: Sequence[Text], length: Any, out: Any, seed: int) -> None:
     while True:
         wanted = int(length.value)
         short = wanted > SHORT and rng.random() < SHORT_SHARE
-        count, size = (wanted // SHORT, SHORT) if short else (1, wanted)
+        count, size = (SHORT_ROWS, SHORT) if short else (1, wanted)
         made = [row(choose, size, rng) for _ in range(count)]
         out.put((wanted, np.stack([w for w, _ in made]), np.stack([m for _, m in made])))

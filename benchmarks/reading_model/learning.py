@@ -51,12 +51,13 @@ class RunJournal:
 
 
 class Learner:
-    """Learns masters in full precision, through the form that ships; the reader reads with it."""
+    """Learns masters in full precision; `rounding`: through the form that ships."""
 
     def __init__(
         self, reader: Reader, base: Mapping[str, Tensor], masters: Masters, rate: float
     ) -> None:
         self.reader, self.base, self.masters = reader, base, masters
+        self.rounding = False
         self.weights = dict(reader.named_parameters())
         rates = {name: rate * (1.0 if "." in name else 0.6) for name in masters}
         self.optimizer = torch.optim.AdamW(
@@ -71,7 +72,8 @@ class Learner:
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def write(self) -> None:
         """The reader's weights anew."""
-        self.shipped = rounded(self.masters)
+        plain = {name: master.detach() for name, master in self.masters.items()}
+        self.shipped = rounded(plain) if self.rounding else plain
         state = merged(self.base, self.shipped)
         torch._foreach_copy_(list(self.weights.values()), [state[name] for name in self.weights])
 

@@ -187,8 +187,8 @@ def allocate_freely(
     why, places = "", {}
     try:
         places = discuss(text, names, speak)
-    except Stopped as error:
-        why = str(error)
+    except (Stopped, ValueError, StopIteration) as error:  # also a register or a list that is none
+        why = str(error) or type(error).__name__
     found = {name: places[word] for name, word in names.items() if word in places}
     files = text["registers"]
     return {

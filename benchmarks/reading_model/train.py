@@ -17,7 +17,6 @@ import argparse
 import gzip
 import json
 import math
-import random
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -49,6 +48,8 @@ Function = Mapping[str, Any]
 PATIENCE = 20.0
 """Seconds for a function at first; who needs more is asked again when all others were asked."""
 SAMPLES, TEMPERATURE = 10, 0.7
+ROUNDED = 0.35
+"""Of the last part's time it learns in full precision, then in the form that ships."""
 
 
 def train(  # noqa: PLR0917
@@ -75,7 +76,9 @@ def train(  # noqa: PLR0917
     tokens = own_tokens = step = tokens_before = 0
     while (now := time.time()) < end:
         batch = feeder.batch(rows)
-        share = share_of_rate(step, (now - begin) / max(1e-9, end - begin), last=last)
+        done = (now - begin) / max(1e-9, end - begin)
+        learner.rounding = last and done > ROUNDED
+        share = share_of_rate(step, done, last=last)
         losses.append(_step(learner, batch, share))
         step += 1
         tokens += batch[0].size
@@ -274,8 +277,9 @@ def main() -> None:
             keep(learner, arguments.out)
             journal.say(f"{length}: kept")
     feeder.close()
-    state = adapter.merged(base, {n: m.to(device) for n, m in adapter.load(arguments.out / "adapter.safetensors").items()})
-    reader.load_state_dict(state)
+    shipped = adapter.load(arguments.out / "adapter.safetensors")
+    shipped = {name: master.to(device) for name, master in shipped.items()}
+    reader.load_state_dict(adapter.merged(base, shipped))
     counts = wrong_words(reader, held_out(functions, min(MEASURED, settings.longest), 3), 1)
     journal.say(f"as kept: wrong {spelled(counts)}", name="shipped", as_kept=counts)
     speak_freely(reader, asked([*functions, *tests], settings.longest), settings, journal)

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.model.reading.conversation import FILES, INDEX
+from verilocc_bench.model.reading.conversation import FILES, INDEX, is_mark
 
 NAMED_AS = {**{file: file for file in FILES}, "R": "v", "UR": "a", "P": "s", "UP": "u"}
 """The conversation's names of files; those of NVIDIA stand as AMD's."""
@@ -43,7 +43,7 @@ def cut(text: str) -> dict[str, Any]:
             bases = re.findall(r"[a-zA-Z]+", " ".join(words[2:]))
             of = sorted({NAMED_AS.get(base, base) for base in bases})
             classes[words[0]] = " ".join([words[1], *of])
-            if classes[words[0]] not in INDEX:
+            if not is_mark(classes[words[0]]):
                 raise InputError(f"the format `reading` has no word for class {words[0]}")
     lines: list[list[Any]] = []
     blocks: list[list[Any]] = []
