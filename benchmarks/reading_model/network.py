@@ -13,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812  its usual name
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks.reading_model.conversation import WORDS
+from verilocc_bench.model.reading.conversation import WORDS
 
 HERE = Path.cwd()
 """The folder of data and weights, and of what a run leaves for the next."""
@@ -93,7 +93,9 @@ class Reader(nn.Module):  # type: ignore[misc]
         sizes = {"norm1": (w,), "qkv": (w + 2 * kv, w), "o": (w, w), "norm2": (w,)}
         sizes |= {"gate_up": (2 * shape.inner, w), "down": (w, shape.inner)}
         self.layers = nn.ModuleList(
-            nn.ParameterDict({name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()})
+            nn.ParameterDict(
+                {name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()}
+            )
             for _ in range(shape.layers)
         )
         self.run = partial(layer_of_rows, shape)

@@ -1,13 +1,13 @@
 """Trains a change of SmolLM2 to allocate registers while it reads, under a budget of minutes.
 
-It needs torch, numpy and safetensors alone, on one GPU or, to try it, on a CPU. It reads data from the
-folder in which it is started, and the base from there and the folder that --base names:
+It needs torch, numpy and safetensors alone, on one GPU or, to try it, on a CPU. It reads data from
+the folder in which it is started, and the base from there and the folder that --base names:
 
-    python -m benchmarks.reading_model.train --plan 8192/1.3,40960/3 --minutes 7 --base /tmp/base --out OUT
+    python -m benchmarks.reading_model.train --plan 8192/1.2,40960/2.6 --base BASE --out OUT
 
 Each part of the plan is LENGTH/MINUTES: minutes of training on rows of this length. It begins from
-start.safetensors, and keeps adapter.safetensors, in the form that ships, after each part. Then it speaks
-freely, about whole functions, until the time ends: first greedily, then by chance (pass@10). `--tiny`
+start.safetensors, and keeps adapter.safetensors, in the form that ships, after each part. Then it
+speaks freely, about whole functions, until the time ends: first greedily, then by chance. `--tiny`
 begins from a small network drawn by chance.
 """
 
@@ -30,7 +30,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from benchmarks.reading_model import adapter
-from benchmarks.reading_model.conversation import NAME_COUNT, WORDS
 from benchmarks.reading_model.data import MEASURED, Feeder, held_out, held_out_made_up, load
 from benchmarks.reading_model.learning import Learner, RunJournal, Settings, share_of_rate
 from benchmarks.reading_model.measuring import NO_TIME, allocate_freely, spelled, wrong_words
@@ -43,6 +42,7 @@ from benchmarks.reading_model.network import (
     compiled_block,
     layer_of_rows,
 )
+from verilocc_bench.model.reading.conversation import NAME_COUNT, WORDS
 
 Function = Mapping[str, Any]
 PATIENCE = 20.0
@@ -197,9 +197,7 @@ def speak_freely(
                 ask(function, seed, min(settings.end, time.time() + PATIENCE))
     for function in late:
         ask(function, 0, settings.end)
-    journal.say(
-        f"freely: {tally} in {time.time() - begin:.1f} s", name="shipped", freely=tally
-    )
+    journal.say(f"freely: {tally} in {time.time() - begin:.1f} s", name="shipped", freely=tally)
 
 
 def keep(learner: Learner, out: Path) -> None:
@@ -220,6 +218,21 @@ def begin(tiny: bool, base_folder: Path) -> tuple[str, dict[str, Tensor], adapte
         return "tiny", base, adapter.random_masters(base, VOCABULARY)
     files = [*sorted(base_folder.glob("base_*")), *sorted(HERE.glob("base_*"))]
     return "smol", adapter.pretrained(files), adapter.load(HERE / "start.safetensors")
+
+
+def _as_kept(
+    reader: Reader,
+    base: Mapping[str, Tensor],
+    functions: Sequence[Function],
+    settings: Settings,
+    journal: RunJournal,
+) -> None:
+    """Turns to the weights of the file that ships, and measures them."""
+    shipped = adapter.load(settings.out / "adapter.safetensors")
+    shipped = {name: master.to(reader.words.device) for name, master in shipped.items()}
+    reader.load_state_dict(adapter.merged(base, shipped))
+    counts = wrong_words(reader, held_out(functions, min(MEASURED, settings.longest), 3), 1)
+    journal.say(f"as kept: wrong {spelled(counts)}", name="shipped", as_kept=counts)
 
 
 def main() -> None:
@@ -277,11 +290,7 @@ def main() -> None:
             keep(learner, arguments.out)
             journal.say(f"{length}: kept")
     feeder.close()
-    shipped = adapter.load(arguments.out / "adapter.safetensors")
-    shipped = {name: master.to(device) for name, master in shipped.items()}
-    reader.load_state_dict(adapter.merged(base, shipped))
-    counts = wrong_words(reader, held_out(functions, min(MEASURED, settings.longest), 3), 1)
-    journal.say(f"as kept: wrong {spelled(counts)}", name="shipped", as_kept=counts)
+    _as_kept(reader, base, functions, settings, journal)
     speak_freely(reader, asked([*functions, *tests], settings.longest), settings, journal)
     journal.say("end")
 

@@ -1,10 +1,9 @@
 """The allocators of the format `reading`: the model, and beside it a rule and a copier.
 
 The model is greedy and free: its own words count, and a word that no answer has ends the attempt.
-The rule drafts the words that follow; the model reads a draft at once, and the first of its own words
-that is another ends it there. So drafts save time and change no answer. Further samples differ by
-the words that stand for names, which are drawn anew for each, and by a temperature where one is
-asked for.
+The rule drafts what it may say next, which saves time and changes no answer (`talk.converse`).
+Further samples differ by the words that stand for names, which are drawn anew for each, and by a
+temperature where one is asked for.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from verilocc_bench.allocators import (
     SingleAllocator,
     answer_from_assignment,
 )
-from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.errors import AllocationFailed, InputError, MissingExtraError
 from verilocc_bench.files import revision_of
 from verilocc_bench.ir import PhysicalRegister
 from verilocc_bench.model.reading.conversation import (
@@ -41,7 +40,7 @@ from verilocc_bench.model.reading.conversation import (
 )
 from verilocc_bench.model.reading.cut import cut
 from verilocc_bench.model.reading.reading_format import FORMAT
-from verilocc_bench.model.reading.talk import Speaker, WrongWord
+from verilocc_bench.model.reading.talk import NoRoom, Speaker, WrongWord, converse
 from verilocc_bench.model.reading.teaching import taught
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
@@ -49,8 +48,6 @@ from verilocc_bench.settings.language_model import LocalModelSettings, SamplingS
 if TYPE_CHECKING:
     from verilocc_bench.model.reading.reading_network import ReadingNetwork
 
-DRAFT, SHORT_DRAFT = 1024, 128
-"""Words of a draft at most, and after a word that was not the draft's."""
 CHANGE = "adapter.safetensors"
 
 
@@ -73,7 +70,7 @@ def _answer(request: Request, place: Callable[[Text, random.Random], dict[int, s
         assignment = registers_of(text, places)
     except WrongWord as error:
         raise AllocationFailed(str(error), "unparsable") from None
-    except (InputError, ValueError, KeyError) as error:
+    except (InputError, NoRoom, ValueError) as error:
         raise AllocationFailed(str(error)) from None
     return Answer(answer_from_assignment(request.problem, assignment))
 
@@ -97,9 +94,11 @@ class ReadingAllocator(SingleAllocator):
     keeps_groups_whole: ClassVar[bool] = True
 
     def __init__(self, name: str, folder: Path, settings: LocalModelSettings) -> None:
-        from verilocc_bench.model.reading.reading_network import load_network
-
         _check(name, settings)
+        try:
+            from verilocc_bench.model.reading.reading_network import load_network
+        except ImportError:
+            raise MissingExtraError("transformers", "smollm2", f"the model {name!r}") from None
         self.begin(name, load_network(folder / CHANGE, settings), settings)
         self.revision = revision_of([folder / CHANGE])
 
@@ -145,31 +144,19 @@ class ReadingAllocator(SingleAllocator):
         if self.settings.strategy is not SamplingStrategy.GREEDY and self.settings.temperature:
             draw = chance(self.settings.temperature, seed)
         self._network.begin()
-        place, size = 0, DRAFT
-        while not speaker.over():
-            read = [*speaker.words[place:], *speaker.draft(size)]
-            if len(speaker.words) > LONGEST:
-                raise AllocationFailed(f"the conversation has more than {LONGEST} words")
-            before, index = speaker.own, 0
-            for index, said in enumerate(self._network.read(read, place, draw), 1):
-                if place + index == len(speaker.words):
-                    speaker.hear(said)
-                if (
-                    speaker.over()
-                    or index == len(read)
-                    or read[index] != speaker.words[place + index]
-                ):
-                    break
-            place += index
-            size = DRAFT if index == len(read) else SHORT_DRAFT
-            self.tell_tokens(speaker.own - before)
+        converse(
+            speaker,
+            lambda words, place: self._network.read(words, place, draw),
+            LONGEST,
+            self.tell_tokens,
+        )
 
 
 def _check(name: str, settings: LocalModelSettings) -> None:
     """Raises InputError for settings that mean nothing to a model of this format."""
     if settings.prompt_format not in (None, FORMAT.name):
         raise InputError(f"this model knows the prompt format {FORMAT.name} alone", source=name)
-    if settings.decoding in (Decoding.CONSTRAINED, Decoding.CHECKED):
+    if settings.decoding is Decoding.CONSTRAINED:
         raise InputError(f"a model of the format {FORMAT.name} is free or guided", source=name)
     if settings.strategy is SamplingStrategy.PRIORITY:
         raise InputError(f"priority sampling is not for the format {FORMAT.name}", source=name)
@@ -254,7 +241,9 @@ BESIDE = {
     allocator.name: allocator
     for allocator in (
         BesideAllocator(
-            "reference-rule", "the rule that the reference model has learnt, without a network", by_rule
+            "reference-rule",
+            "the rule that the reference model has learnt, without a network",
+            by_rule,
         ),
         BesideAllocator(
             "reference-copier", "each virtual register on registers never used, in order", copied

@@ -52,7 +52,8 @@ class ReadingNetwork:
 
         It is the likeliest, or drawn by `draw`. What was read there before is forgotten.
         """
-        self._cache.crop(place)
+        if (more := self._cache.get_seq_length() - place) > 0:
+            self._cache.crop(-more)
         tokens = torch.tensor([words], device=self._device)
         scores = self._module(tokens, past_key_values=self._cache, use_cache=True).logits[0].float()
         if draw is not None:
@@ -108,7 +109,7 @@ def with_change(base: Any, parts: dict[str, torch.Tensor]) -> Any:
             matrices = [layer.get_submodule(name).weight for name in names]
             of_each = change.split([len(matrix) for matrix in matrices])
             for matrix, part in zip(matrices, of_each, strict=True):
-                matrix += part.to(device, dtype)
+                matrix.add_(part.to(device, dtype))
     for index, layer in enumerate(module.model.layers):
         layer.input_layernorm.weight.copy_(norms[2 * index])
         layer.post_attention_layernorm.weight.copy_(norms[2 * index + 1])

@@ -1,9 +1,9 @@
-"""One conversation with a model: what it is shown, where its answers end, what it may be drafted."""
+"""One conversation with a model: what it is shown, and where its answers end."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from verilocc_bench.model.reading.conversation import (
     INDEX,
@@ -21,10 +21,16 @@ from verilocc_bench.model.reading.teaching import Said, Teacher
 MOST_WORDS: Mapping[str, int] = {"opening": 2500, "place": 64}
 """Of an answer; of all others 5."""
 MOST_SWEPT = 3000
+DRAFT, SHORT_DRAFT = 1024, 128
+"""Words of a draft at most, and after a word that was not the draft's."""
 
 
 class WrongWord(Exception):
     """The model said a word that no answer has there."""
+
+
+class NoRoom(Exception):
+    """A conversation is longer than the model can read."""
 
 
 class Listener:
@@ -77,8 +83,8 @@ class Speaker:
         self._teacher = Teacher(conversation)
         self.words = [INDEX[word] for word in conversation.opening]
         self.answers: list[list[str]] = []
-        self.own = 0
-        """How many words are the model's."""
+        self.own = self.refused = 0
+        """How many words are the model's, and how many of these are not the draft's."""
         self._show()
 
     def over(self) -> bool:
@@ -121,3 +127,35 @@ class Speaker:
             self._teacher.hear(self.turns[len(self.answers)], self._listener.words)
             self.answers.append(self._listener.words)
             self._show()
+
+
+def converse(
+    speaker: Speaker,
+    read: Callable[[Sequence[int], int], Sequence[int]],
+    longest: int,
+    tell: Callable[[int], object] = lambda _: None,
+) -> None:
+    """A whole conversation. Raises WrongWord and NoRoom.
+
+    `read` gives the model's next word after each of some words, the first of which stands at a
+    place; `tell` is told how many words the model has said. The model reads the teacher's next
+    words as a draft. It counts up to the first word that the model does not say; there the model's
+    own word stands, and the teacher drafts anew after it. So each word is the one that the model
+    says when it reads word by word, but for rounding.
+    """
+    place, size = 0, DRAFT
+    while not speaker.over():
+        words = [*speaker.words[place:], *speaker.draft(size)][: longest - place]
+        if not words:
+            raise NoRoom(f"a conversation has more than {longest} words")
+        before, index = speaker.own, 0
+        for index, said in enumerate(read(words, place), 1):
+            last = index == len(words)
+            if place + index == len(speaker.words):
+                speaker.refused += last or words[index] != said
+                speaker.hear(said)
+            if speaker.over() or last or words[index] != speaker.words[place + index]:
+                break
+        place += index
+        size = DRAFT if index == len(words) else SHORT_DRAFT
+        tell(speaker.own - before)
