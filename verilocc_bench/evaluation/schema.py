@@ -60,7 +60,8 @@ def with_todays_assistance(document: dict[str, Any]) -> dict[str, Any]:
     """
     config = document["config"]
     prompt = config["prompt"]
-    if prompt is None or prompt["format"] != "text-notes" or config["assistance"] != Assistance.TEXT:
+    notes = prompt is not None and prompt["format"] == "text-notes"
+    if not notes or config["assistance"] != Assistance.TEXT:
         return document
     config["assistance"] = Assistance.INTERVALS.value
     for records in (document["results"], *document["groups"].values()):

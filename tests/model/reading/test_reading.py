@@ -54,10 +54,9 @@ def placed(text: conversation.Text, speak: Any = spoken) -> dict[int, str]:
 def test_the_rule_and_the_copier_answer(arch: str, family: str) -> None:
     problem = problem_of(arch, family)
     assert vb.verify(problem, vb.allocate(problem, "reference-rule")).valid
-    try:
-        assert vb.verify(problem, vb.allocate(problem, "reference-copier")).valid
-    except AllocationFailed as error:
-        assert "never used" in str(error)
+    if family == "mha":
+        with pytest.raises(AllocationFailed, match="never used"):
+            vb.allocate(problem, "reference-copier")
 
 
 def test_what_has_no_words_has_no_answer() -> None:
@@ -109,9 +108,11 @@ def test_a_word_that_no_answer_has_there_is_refused(
     if not words:  # whatever is said of a free block, it is over after five words
         assert [listener.hear("v1") for _ in range(5)] == [False] * 4 + [True]
         return
+    *before, last = words.split(",")
+    for word in before:
+        listener.hear(word)
     with pytest.raises(WrongWord):
-        for word in words.split(","):
-            listener.hear(word)
+        listener.hear(last)
 
 
 def test_a_sweep_joins_free_blocks() -> None:

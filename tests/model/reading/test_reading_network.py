@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
+import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
 import verilocc_bench as vb
@@ -117,13 +119,7 @@ def test_options_that_mean_nothing_are_refused(options: LocalModelSettings) -> N
 def test_a_file_of_another_form_is_refused(
     change: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Base:
-        module, device = base_model(), torch.device("cpu")
-
-    class Model:
-        network = Base
-
-    monkeypatch.setattr(reading_network, "load_model", lambda *_: Model)
+    monkeypatch.setattr(reading_network, "load_module", lambda *_: base_model())
     parts = load_file(change)
     few = parts | {"words:shape": torch.tensor([1, VOCABULARY * SHAPE.width])}
     for wrong in ({"norms": parts["norms"]}, few, parts | {"o.in:coded": parts["o.in:coded"][:9]}):

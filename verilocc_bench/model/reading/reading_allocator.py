@@ -112,7 +112,11 @@ class ReadingAllocator(SingleAllocator):
             prompt_format=FORMAT.name,
             strategy=settings.strategy or SamplingStrategy.GREEDY,
         )
-        self.prompt = PromptIdentity(FORMAT.name, FORMAT.version, FORMAT.source_hash, 0)
+
+    @property
+    def prompt(self) -> PromptIdentity:  # type: ignore[override]
+        """See Allocator."""
+        return PromptIdentity(FORMAT.name, FORMAT.version, FORMAT.source_hash, 0)
 
     def allocate(self, request: Request) -> Answer:
         """See Allocator."""

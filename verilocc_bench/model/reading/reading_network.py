@@ -19,7 +19,7 @@ from transformers import DynamicCache
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.reading.conversation import WORDS
-from verilocc_bench.model.transformers_model.loading import load_model
+from verilocc_bench.model.transformers_model.loading import load_module
 from verilocc_bench.settings.language_model import LocalModelSettings
 
 BASE = "smollm2"
@@ -46,7 +46,7 @@ class ReadingNetwork:
         """Forgets all."""
         self._cache = DynamicCache()
 
-    @torch.inference_mode()
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
     def read(self, words: Sequence[int], place: int, draw: Any = None) -> list[int]:
         """A next word after each of these, the first of which stands at `place`.
 
@@ -77,15 +77,15 @@ def load_network(path: Path, settings: LocalModelSettings) -> ReadingNetwork:
     """The base with the change of a file. Raises InputError for a file of another form."""
     if settings.dtype == "auto":
         settings = replace(settings, dtype="float32")
-    base = load_model(BASE, settings).network
+    base = load_module(BASE, settings)
     try:
-        module = with_change(base.module, load_file(path))
+        module = with_change(base, load_file(path))
     except (KeyError, RuntimeError, ValueError, zlib.error) as error:
         raise InputError(f"no change of {BASE}: {error}", source=str(path)) from error
-    return ReadingNetwork(module, base.device)
+    return ReadingNetwork(module, module.device)
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def with_change(base: Any, parts: dict[str, torch.Tensor]) -> Any:
     """A network that is the base with a change, and reads the words of the conversation."""
     words, norms = _whole(parts, "words"), parts["norms"].float()

@@ -154,8 +154,8 @@ class Teacher:
             unit += size
         say(".", SWEEP)
         self._clear(file)
-        blocks = _blocks(file, self.counts[file], taken)
-        self._sort(file, [block for block in blocks if block[0]], SWEEP)
+        joined = _blocks(file, self.counts[file], taken)
+        self._sort(file, [block for block in joined if block[0]], SWEEP)
         say(".", SWEEP)
 
     def _clear(self, file: str) -> None:

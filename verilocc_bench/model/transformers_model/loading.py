@@ -46,10 +46,7 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
     with _quiet():
         configuration = _configuration(name, place, trust)
         tokenizer = _tokenizer(name, place, trust)
-        module = _module(name, place, configuration, settings)
-        with _on_device(name, device):
-            module = module.to(device)
-    module.eval()
+        module = _ready(name, place, configuration, settings, device)
     network = Network(module, device)
     ends = _end_tokens(getattr(module, "generation_config", None), module.config, tokenizer)
     codec = _codec(tokenizer, ends, settings, name)
@@ -60,6 +57,22 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
         )
     advice = Advice.from_json(getattr(configuration, CONFIGURATION_KEY, None), name)
     return TransformersModel(network, codec, revision, advice)
+
+
+def load_module(name: str, settings: LocalModelSettings) -> Any:
+    """The network alone, on its device. Raises InputError if it cannot be used."""
+    device, trust = _device(settings.device), settings.trust_remote_code
+    place, _ = _files(name, settings.model_revision, trust)
+    with _quiet():
+        return _ready(name, place, _configuration(name, place, trust), settings, device)
+
+
+def _ready(
+    name: str, place: Path, configuration: Any, settings: LocalModelSettings, device: torch.device
+) -> Any:
+    module = _module(name, place, configuration, settings)
+    with _on_device(name, device):
+        return module.to(device).eval()
 
 
 def load_tokens(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None]:
