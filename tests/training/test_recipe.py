@@ -11,12 +11,7 @@ import yaml
 from tests.training.small import TRAINING, base_model, document, write_recipe
 from verilocc_bench.errors import InputError
 from verilocc_bench.training import find_recipe, read_recipe
-from verilocc_bench.training.notes.recipe import NotesRecipe
 from verilocc_bench.training.recipe import LowRank, Recipe
-from verilocc_bench.training.recipe_files import find_recipe_file, read_document
-
-ROOT = Path(__file__).resolve().parents[2]
-OWN = sorted((ROOT / "verilocc_bench" / "training" / "recipes" / "notes").glob("*.yaml"))
 
 WINDOW = {"format": "window", "label": "best"}
 
@@ -27,13 +22,6 @@ def training(**changes: Any) -> dict[str, Any]:
 
 def source(**changes: Any) -> dict[str, Any]:
     return {"sources": [WINDOW, {**WINDOW, **changes}]}
-
-
-@pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
-def test_every_recipe_that_comes_along_is_read(path: Path) -> None:
-    found = read_document(NotesRecipe, find_recipe_file(path.stem, folder="notes"))
-    assert found.name == path.stem
-    assert found.description
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:

@@ -9,11 +9,7 @@ from verilocc_bench.cli.argument_types import output_folder
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
     """Adds them to the parser of the command."""
-    parser.add_argument(
-        "recipe",
-        metavar="RECIPE",
-        help="a YAML file; with --notes also a recipe that comes along, such as `tiny-notes`",
-    )
+    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file")
     parser.add_argument(
         "--dataset", required=True, help="mini, a folder, or a dataset id on the Hub"
     )
@@ -28,11 +24,6 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"
-    )
-    parser.add_argument(
-        "--notes",
-        action="store_true",
-        help="train a model that keeps notes, by a recipe such as `tiny-notes`",
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"

@@ -11,7 +11,7 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.targets import TARGETS
-from verilocc_bench.training.recipe_files import find_recipe_file, read_document
+from verilocc_bench.training.recipe_files import read_document
 from verilocc_bench.views import parse_label
 
 LEAST = {"functions": 1, "renamings": 0, "orderings": 0}
@@ -156,12 +156,12 @@ class Recipe:
 
 
 def find_recipe(name: str, *, base: str | None = None) -> Recipe:
-    """The recipe of this name in the package, or else of this file.
+    """The recipe of this file.
 
     `base`, a folder or a Hub id, replaces the recipe's own model; its low-rank
-    adaptation stays. Raises InputError if there is no such recipe.
+    adaptation stays. Raises InputError if there is no such file.
     """
-    recipe = read_recipe(find_recipe_file(name))
+    recipe = read_recipe(Path(name))
     if base is None:
         return recipe
     return dataclasses.replace(recipe, model=ModelRecipe(pretrained=base, lora=recipe.model.lora))
