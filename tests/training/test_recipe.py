@@ -141,7 +141,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="refrence: no such file"):
+    with pytest.raises(InputError, match="refrence: there is no such file"):
         find_recipe("refrence")
 
 
