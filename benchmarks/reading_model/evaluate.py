@@ -109,7 +109,7 @@ def print_wrong_words(results: Path, functions: Sequence[Mapping[str, Any]]) -> 
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     measured = [line for line in lines if "name" in line]
     rows = [row for line in measured for row in rows_of(line)]
-    lengths = {min(data.MEASURED, int(line["name"].rstrip("+").split(".")[2])) for line in measured}
+    lengths = {min(data.MEASURED, int(line["name"])) for line in measured if line["name"].isdigit()}
     for length in sorted(lengths):
         held = data.held_out(functions, length, 9, seed=11)
         blank = ["", "", ""]
@@ -153,9 +153,12 @@ def print_conversations(
             title, split = sample["id"], sample["split"]
             problem, function = problems[title], by_id[title]
             valid, ratio, why = judged(problem, sample)
-            counts = tally[f"{sample['part']} {split}"]
+            counts = tally[split + " by chance" * bool(sample["seed"])]
             counts["asked"] += 1
             counts["valid"] += valid
+            counts["registers"] += float(ratio) if valid else 0
+            if sample["seed"]:
+                tally[f"{split} by chance, one of the tries"][title] |= valid
             others = " ".join(map(str, sample["refused"].values()))
             about = [problem.arch, problem.family or "-", title[:8], len(function["lines"])]
             rows.append([split, *about, sample["count"], valid, ratio, others, why])
@@ -164,7 +167,11 @@ def print_conversations(
     table(heads.split(","), rows)
     all_of = Counter(function["split"] for function in functions)
     for part, counts in tally.items():
-        print(f"{part}: {counts['valid']} of {counts['asked']} valid, of {all_of[part.split()[1]]}")
+        if "asked" in counts:
+            text = f"{part}: {counts['valid']} of {counts['asked']} valid, of {all_of[part.split()[0]]}"
+            print(f"{text}; registers {counts['registers'] / max(1, counts['valid']):.2f}")
+        else:
+            print(f"{part}: {sum(counts.values())} of {len(counts)} valid")
 
 
 def main(results: Path, generations: Path, *datasets: Path) -> None:
