@@ -147,6 +147,7 @@ def print_conversations(
     """The table of whole functions, spoken freely, and the copier as an allocator."""
     by_id = {function["id"]: function for function in functions}
     tally: dict[str, Counter[str]] = defaultdict(Counter)
+    ratios: dict[str, list[float]] = defaultdict(list)
     rows = []
     with gzip.open(generations, "rt") as stream:
         for sample in map(json.loads, stream):
@@ -156,7 +157,7 @@ def print_conversations(
             counts = tally[split + " by chance" * bool(sample["seed"])]
             counts["asked"] += 1
             counts["valid"] += valid
-            counts["registers"] += float(ratio) if valid else 0
+            ratios[split] += [float(ratio)] * valid
             if sample["seed"]:
                 tally[f"{split} by chance, one of the tries"][title] |= valid
             others = " ".join(map(str, sample["refused"].values()))
@@ -168,10 +169,12 @@ def print_conversations(
     all_of = Counter(function["split"] for function in functions)
     for part, counts in tally.items():
         if "asked" in counts:
-            text = f"{part}: {counts['valid']} of {counts['asked']} valid, of {all_of[part.split()[0]]}"
-            print(f"{text}; registers {counts['registers'] / max(1, counts['valid']):.2f}")
+            of = f"{counts['asked']} asked, of {all_of[part.split()[0]]}"
+            print(f"{part}: {counts['valid']} valid of {of}")
         else:
             print(f"{part}: {sum(counts.values())} of {len(counts)} valid")
+    for split, found in ratios.items():
+        print(f"{split}: {np.exp(np.log(found).mean()):.2f} times the compiler's vector registers")
 
 
 def main(results: Path, generations: Path, *datasets: Path) -> None:
