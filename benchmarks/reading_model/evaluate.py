@@ -157,7 +157,8 @@ def print_conversations(
             counts = tally[split + " by chance" * bool(sample["seed"])]
             counts["asked"] += 1
             counts["valid"] += valid
-            ratios[split] += [float(ratio)] * valid
+            if valid:
+                ratios[split].append(float(ratio))
             if sample["seed"]:
                 tally[f"{split} by chance, one of the tries"][title] |= valid
             others = " ".join(map(str, sample["refused"].values()))

@@ -217,8 +217,6 @@ class Forward:
 class Loop:
     """The turns about the lines of a loop, with the marks that the model gave."""
 
-    opening = ("<begin>",)
-
     def __init__(
         self,
         text: Text,
@@ -231,6 +229,10 @@ class Loop:
             for line in range(*span)
             for item, mark in zip(text["lines"][line], marks[line], strict=True)
         ]
+        self.opening: tuple[str, ...] = ("<begin>",)
+        if self.turns and not self.turns[0].shown[0].startswith("*"):
+            # Else it would begin as a reading from the first line does, with a class and a name.
+            self.opening += ("*1 v", names[-1 - text["blocks"][0][1]], ".")
 
     def around(self, answers: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
         """The names that the model marked as living around, with its marks."""
