@@ -22,9 +22,8 @@ PACKAGED = {
 
 ALIASES = {
     "reference-text-notes": "reference",
-    "reference-text-notes-further": "reference-further",
 }
-"""Earlier names of models and of their recipes, which the next version drops."""
+"""Earlier names of models, which the next version drops."""
 
 
 def is_shipped(name: str) -> bool:

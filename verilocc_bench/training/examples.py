@@ -112,7 +112,10 @@ def read_shards(folder: Path, maximum_tokens: int, words: int) -> Examples:
     if not len(fitting):
         message = f"expected files *.npz with examples of at most {maximum_tokens} tokens"
         raise InputError(message, source=folder)
-    for name, array, least in (("input_ids", found.input_ids, 0), ("labels", found.labels, IGNORED)):
+    for name, array, least in (
+        ("input_ids", found.input_ids, 0),
+        ("labels", found.labels, IGNORED),
+    ):
         if array.min() < least or array.max() >= words:
             raise InputError(f"{name}: expected tokens from 0 to {words - 1}", source=folder)
     fewer = found.take(fitting)

@@ -45,7 +45,7 @@ def export(recipe: Recipe, data: DatasetRequest, folder: Path) -> Path:
         "versions": versions(),
     }
     claim_folder(folder, told)
-    learnt = learnt_of(recipe, network, tokenizer, rows, data, folder)
+    learnt = learnt_of(recipe, (network, tokenizer), rows, data, folder)
     shards = folder / "shards"
     shards.mkdir(exist_ok=True)
     for number, chosen in enumerate(_cut(np.diff(learnt.examples.starts))):

@@ -16,6 +16,7 @@ from verilocc_bench.settings.language_model import SamplingStrategy
 from verilocc_bench.training.own_words import add_words, word_layer_names, words_of
 from verilocc_bench.training.recipe import Recipe
 
+
 def begin(recipe: Recipe, rows: Iterable[Row]) -> tuple[Any, Any, list[int]]:
     """(network, tokenizer, the tokens of own words); not adapted yet.
 
@@ -69,10 +70,14 @@ def adapted(recipe: Recipe, network: Any, words: list[int]) -> Any:
 
     configuration = peft.LoraConfig(**low_rank_options(recipe, network, words))
     try:
-        return peft.get_peft_model(network, configuration)
+        changed = peft.get_peft_model(network, configuration)
     except ValueError as error:  # names of layers that it does not have
         reason = str(error).splitlines()[0]
         raise InputError(f"lora: {reason}", source=recipe.model.pretrained) from None
+    head = network.get_output_embeddings()
+    if not hasattr(head, "bias"):  # peft's wrapper of trained tokens hides it; TRL reads it
+        head.bias = getattr(head.original_module, "bias", None)
+    return changed
 
 
 def write_model(recipe: Recipe, network: Any, tokenizer: Any, folder: Path) -> Any:

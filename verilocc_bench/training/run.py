@@ -36,7 +36,13 @@ from verilocc_bench.training.examples import Examples, make_examples, read_shard
 from verilocc_bench.training.network import adapted, begin, device_name, write_model
 from verilocc_bench.training.recipe import ExampleSource, ModelRecipe, Recipe
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
-from verilocc_bench.training.trainers import Learnt, Verdicts, answer_trainer, verdict_trainer
+from verilocc_bench.training.trainers import (
+    Learnt,
+    Setting,
+    Verdicts,
+    answer_trainer,
+    verdict_trainer,
+)
 
 FINISHED = "training.json"
 """The file that marks a finished run; it is written after the weights."""
@@ -81,16 +87,15 @@ def train(
         done = (output / FINISHED).exists()
         learnt = None
         if not done and recipe.reward is None:
-            learnt = learnt_of(recipe, network, tokenizer, rows, data, output)
+            learnt = learnt_of(recipe, (network, tokenizer), rows, data, output)
     if not done:
         network = adapted(recipe, network, words)
-        folder = output / "checkpoints"
+        setting = Setting(recipe, network, tokenizer, output / "checkpoints", report_to)
         if learnt is None:
             assert verdicts is not None
-            parts = (network, tokenizer, rows, verdicts, folder, report_to)
-            trainer = verdict_trainer(recipe, *parts)
+            trainer = verdict_trainer(setting, rows, verdicts)
         else:
-            trainer = answer_trainer(recipe, network, tokenizer, learnt, folder, report_to)
+            trainer = answer_trainer(setting, learnt)
         measured = {**_measured(trainer, output), **_sizes(learnt)}
         if processes.is_main_process:
             merged = write_model(recipe, trainer.model, tokenizer, output)
@@ -109,13 +114,13 @@ def train(
 
 def learnt_of(
     recipe: Recipe,
-    network: Any,
-    tokenizer: Any,
+    parts: tuple[Any, Any],
     rows: Sequence[Row],
     data: DatasetRequest,
     output: Path,
 ) -> Learnt:
-    """The examples of a recipe and those it is validated on, made or read."""
+    """The examples of a recipe and those it is validated on, for (network, tokenizer)."""
+    network, tokenizer = parts
     if recipe.shards is not None:
         known = network.get_input_embeddings().weight.shape[0]
         examples = read_shards(Path(recipe.shards), recipe.training.maximum_tokens, known)

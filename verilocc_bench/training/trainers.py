@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import datasets
+import transformers
 
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
@@ -17,6 +19,11 @@ from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.training.examples import Examples, chosen_rows
 from verilocc_bench.training.recipe import Recipe
 
+_FIELDS = {field.name for field in fields(transformers.TrainingArguments)}
+_CHECKPOINTING = next(
+    name for name in ("activation_checkpointing", "gradient_checkpointing") if name in _FIELDS
+)
+"""Its name, which transformers changed."""
 
 Verdicts = Callable[[Sequence[str], str], tuple[list[dict[str, Any]], Callable[..., list[float]]]]
 """From ids of kernels and a prompt format: a row for each prompt, and the reward of answers."""
@@ -29,21 +36,24 @@ class Learnt(NamedTuple):
     validation: Examples | None
 
 
-def answer_trainer(
-    recipe: Recipe,
-    network: Any,
-    tokenizer: Any,
-    learnt: Learnt,
-    checkpoints: Path,
-    report_to: Sequence[str] = (),
-) -> Any:
+class Setting(NamedTuple):
+    """What both trainers take: the network is adapted already."""
+
+    recipe: Recipe
+    network: Any
+    tokenizer: Any
+    checkpoints: Path
+    report_to: Sequence[str] = ()
+
+
+def answer_trainer(setting: Setting, learnt: Learnt) -> Any:
     """TRL's SFTTrainer on examples that are tokens already."""
     from trl import SFTConfig, SFTTrainer
 
-    options = recipe.training
+    options = setting.recipe.training
     validated = learnt.validation is not None
     arguments = SFTConfig(
-        **_common(recipe, checkpoints, report_to),
+        **_common(setting),
         max_length=options.maximum_tokens,
         packing=options.packing,
         eval_packing=False,
@@ -54,26 +64,19 @@ def answer_trainer(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return SFTTrainer(
-            model=network,
+            model=setting.network,
             args=arguments,
             train_dataset=_dataset(learnt.examples),
             eval_dataset=_dataset(learnt.validation) if learnt.validation is not None else None,
-            processing_class=tokenizer,
+            processing_class=setting.tokenizer,
         )
 
 
-def verdict_trainer(
-    recipe: Recipe,
-    network: Any,
-    tokenizer: Any,
-    rows: Sequence[Row],
-    verdicts: Verdicts,
-    checkpoints: Path,
-    report_to: Sequence[str] = (),
-) -> Any:
+def verdict_trainer(setting: Setting, rows: Sequence[Row], verdicts: Verdicts) -> Any:
     """TRL's GRPOTrainer, whose reward is the verdict and the score of each answer."""
     from trl import GRPOConfig, GRPOTrainer
 
+    recipe, tokenizer = setting.recipe, setting.tokenizer
     wanted, options = recipe.reward, recipe.training
     assert wanted is not None
     chosen = [row.id for row in chosen_rows(wanted, rows, recipe.seed)]
@@ -90,7 +93,7 @@ def verdict_trainer(
     if options.batch * options.accumulation % wanted.generations:
         raise InputError("reward: generations: expected a divisor of batch times accumulation")
     arguments = GRPOConfig(
-        **_common(recipe, checkpoints, report_to),
+        **_common(setting),
         num_generations=wanted.generations,
         max_completion_length=wanted.maximum_answer_tokens,
         temperature=wanted.temperature,
@@ -98,7 +101,7 @@ def verdict_trainer(
     )
     print(f"prompts: {len(asked)}; too long for maximum_tokens: {len(chosen) - len(asked)}")
     return GRPOTrainer(
-        model=network,
+        model=setting.network,
         args=arguments,
         reward_funcs=reward,
         train_dataset=datasets.Dataset.from_list(asked),
@@ -106,17 +109,17 @@ def verdict_trainer(
     )
 
 
-def _common(recipe: Recipe, checkpoints: Path, report_to: Sequence[str]) -> dict[str, Any]:
+def _common(setting: Setting) -> dict[str, Any]:
     """The arguments that both trainers take."""
-    options = recipe.training
-    for service in report_to:
+    recipe, options = setting.recipe, setting.recipe.training
+    for service in setting.report_to:
         if find_spec(service) is None:
             raise InputError(f"--report-to {service}: install the package {service!r} first")
     return {
-        "output_dir": str(checkpoints),
+        "output_dir": str(setting.checkpoints),
         "per_device_train_batch_size": options.batch,
         "gradient_accumulation_steps": options.accumulation,
-        "gradient_checkpointing": options.checkpointing,
+        _CHECKPOINTING: options.checkpointing,
         "max_steps": options.steps,
         "learning_rate": options.learning_rate,
         "lr_scheduler_type": "cosine",
@@ -134,7 +137,7 @@ def _common(recipe: Recipe, checkpoints: Path, report_to: Sequence[str]) -> dict
         "full_determinism": True,
         "dataloader_pin_memory": False,
         "run_name": recipe.name,
-        "report_to": list(report_to),
+        "report_to": list(setting.report_to),
     }
 
 
