@@ -114,17 +114,24 @@ def _from(place: Path) -> dict[str, Any]:
 
 
 def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
-    """(network, tokenizer) of a folder or Hub id, in float32, to be trained on.
+    """(network, tokenizer) of a folder, Hub id or file of GGUF, in float32, to be trained on.
 
     Nothing of the model's own code is run. Raises InputError if it cannot
     be used.
     """
     settings = LocalModelSettings(dtype="float32")
-    folder, _ = find_model_folder(name, revision, with_code=False)
+    place, _ = _files(name, revision, with_code=False)
     with _quiet():
-        configuration = _configuration(name, folder, trust=False)
-        tokenizer = _tokenizer(name, folder, trust=False)
-        return _module(name, folder, configuration, settings), tokenizer
+        configuration = _configuration(name, place, trust=False)
+        tokenizer = _tokenizer(name, place, trust=False)
+        network = _module(name, place, configuration, settings)
+        if place.is_dir():
+            return network, tokenizer
+        # A network that was read from GGUF refuses to be saved.
+        plain = type(network)(network.config)
+        plain.load_state_dict(network.state_dict())
+        plain.config.quantization_config = None
+        return plain, tokenizer
 
 
 def _tokenizer(name: str, place: Path, trust: bool) -> Any:
