@@ -63,8 +63,8 @@ def cut(text: str) -> dict[str, Any]:
                 number = int(name[1])
                 names.setdefault(number, [number, _class(name[2], classes)] if name[2] else number)
         lines.append(list(names.values()))
-    if not blocks[0][2]:  # goes to the end: each text begins with the line of a block
-        blocks[0][2].append(1 + max(block[1] for block in blocks))
+    # One that leads nowhere goes to the end: each text begins with the line of a block.
+    blocks[0][2] = blocks[0][2] or [1 + max(block[1] for block in blocks)]
     return {
         "budget": budget,
         "fixed": [unit for unit in fixed if unit in INDEX],
