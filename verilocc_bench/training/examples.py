@@ -118,8 +118,9 @@ def read_shards(folder: Path, maximum_tokens: int, words: int) -> Examples:
     ):
         if array.min() < least or array.max() >= words:
             raise InputError(f"{name}: expected tokens from 0 to {words - 1}", source=folder)
-    fewer = found.take(fitting)
-    return fewer._replace(left_out=found.left_out + (len(found) - len(fewer)))
+    # Not _replace: `len` is the number of examples.
+    left_out = found.left_out + (len(found) - len(fitting))
+    return Examples(*found.take(fitting)[:3], left_out)
 
 
 @dataclass(frozen=True, slots=True)
