@@ -77,7 +77,8 @@ class Examples(NamedTuple):
         except (OSError, ValueError, KeyError, BadZipFile) as error:
             expected = "expected arrays input_ids, labels and starts"
             raise InputError(f"{expected}: {error}", source=path) from None
-        found = cls(*parts) if len(parts) == 4 else cls(*parts, np.array(0, np.int64))
+        left_out = parts[3] if len(parts) == 4 else np.array(0, np.int64)
+        found = cls(parts[0], parts[1], parts[2], left_out)
         tokens, starts = len(found.input_ids), found.starts
         if len(found.labels) != tokens or not len(starts) or starts[0] or starts[-1] != tokens:
             raise InputError("starts and labels do not fit input_ids", source=path)

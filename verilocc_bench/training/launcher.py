@@ -43,7 +43,8 @@ def main() -> None:
 def train(settings: dict[str, Any], options: argparse.Namespace) -> None:
     """Trains until the steps or the minutes are over."""
     began = time.monotonic()
-    wanted, state = settings["training"], {"step": 0, "row": 0, "seconds": 0.0}
+    wanted = settings["training"]
+    state: dict[str, Any] = {"step": 0, "row": 0, "seconds": 0.0}
     torch.manual_seed(settings["seed"])
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
