@@ -35,7 +35,7 @@ def base_model(context: int = 4096) -> str:
 
 
 TRAINING = {
-    "steps": 6,
+    "steps": 4,
     "accumulation": 1,
     "maximum_tokens": 2048,
     "learning_rate": 0.01,

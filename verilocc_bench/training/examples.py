@@ -77,7 +77,8 @@ class Examples(NamedTuple):
         except (OSError, ValueError, KeyError, BadZipFile) as error:
             expected = "expected arrays input_ids, labels and starts"
             raise InputError(f"{expected}: {error}", source=path) from None
-        found = cls(*parts) if len(parts) == 4 else cls(*parts, np.array(0, np.int64))
+        left_out = parts[3] if len(parts) == 4 else np.array(0, np.int64)
+        found = cls(parts[0], parts[1], parts[2], left_out)
         tokens, starts = len(found.input_ids), found.starts
         if len(found.labels) != tokens or not len(starts) or starts[0] or starts[-1] != tokens:
             raise InputError("starts and labels do not fit input_ids", source=path)
@@ -118,8 +119,9 @@ def read_shards(folder: Path, maximum_tokens: int, words: int) -> Examples:
     ):
         if array.min() < least or array.max() >= words:
             raise InputError(f"{name}: expected tokens from 0 to {words - 1}", source=folder)
-    fewer = found.take(fitting)
-    return fewer._replace(left_out=found.left_out + (len(found) - len(fewer)))
+    # Not _replace: `len` is the number of examples.
+    left_out = found.left_out + (len(found) - len(fitting))
+    return Examples(*found.take(fitting)[:3], left_out)
 
 
 @dataclass(frozen=True, slots=True)

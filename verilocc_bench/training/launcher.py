@@ -19,6 +19,7 @@ import numpy as np
 import peft
 import torch
 import transformers
+from safetensors.torch import save_file
 
 HERE = Path(__file__).parent
 STATE = "state.json"
@@ -42,7 +43,8 @@ def main() -> None:
 def train(settings: dict[str, Any], options: argparse.Namespace) -> None:
     """Trains until the steps or the minutes are over."""
     began = time.monotonic()
-    wanted, state = settings["training"], {"step": 0, "row": 0, "seconds": 0.0}
+    wanted = settings["training"]
+    state: dict[str, Any] = {"step": 0, "row": 0, "seconds": 0.0}
     torch.manual_seed(settings["seed"])
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
@@ -101,13 +103,14 @@ def train(settings: dict[str, Any], options: argparse.Namespace) -> None:
 
 def packed_rows(settings: dict[str, Any]) -> Iterator[dict[str, torch.Tensor]]:
     """Rows of several examples, again and again in other orders; they do not see each other."""
-    parts = [np.load(path) for path in sorted((HERE / "shards").glob("*.npz"))]
+    parts = [dict(np.load(path)) for path in sorted((HERE / "shards").glob("*.npz"))]
     examples = [
         (part["input_ids"][a:b], part["labels"][a:b])
-        for part in [dict(each) for each in parts]
-        for a, b in zip(part["starts"], part["starts"][1:])
+        for part in parts
+        for a, b in zip(part["starts"][:-1], part["starts"][1:], strict=True)
     ]
-    most, generator = settings["training"]["maximum_tokens"], random.Random(settings["seed"])
+    most = settings["training"]["maximum_tokens"]
+    generator = random.Random(settings["seed"])  # noqa: S311  no secret depends on it
     row: list[tuple[Any, Any]] = []
     while True:
         generator.shuffle(examples)
@@ -135,8 +138,6 @@ def save(network: Any, folder: Path, state: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     network.peft_config["default"].save_pretrained(folder)
     partial = folder / "partial.safetensors"
-    from safetensors.torch import save_file
-
     save_file(half, partial, metadata={"format": "pt"})
     partial.replace(folder / "adapter_model.safetensors")
     (folder / STATE).write_text(json.dumps(state) + "\n")
