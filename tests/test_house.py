@@ -134,7 +134,20 @@ WRITERS = {
     "verilocc_bench/backends/nvidia/tools.py": {"write_text", "write_bytes"},
     "verilocc_bench/machine/disassembly.py": {"tempfile.NamedTemporaryFile"},
     # A library writes a folder of files; the run's last file is written when it is whole.
-    "verilocc_bench/training/network.py": {"merged.save_pretrained", "tokenizer.save_pretrained"},
+    "verilocc_bench/training/network.py": {
+        "merged.save_pretrained",
+        "network.save_pretrained",
+        "tokenizer.save_pretrained",
+    },
+    "verilocc_bench/training/export.py": {"save_pretrained", "tokenizer.save_pretrained"},
+    # It runs where this package is not.
+    "verilocc_bench/training/launcher.py": {
+        "merged.save_pretrained",
+        "save_pretrained",
+        "save_file",
+        "write_text",
+        "partial.replace",
+    },
     # Whole folders of finished files, put into place.
     "dataset_builders/building/install.py": {"rename", "replace"},
     "leaderboard/render.py": {"shutil.copytree"},
@@ -142,7 +155,13 @@ WRITERS = {
 }
 """Who else writes files, and why `verilocc_bench.files` does not do it."""
 
-INTO_MEMORY = {"np.savez", "torch.save", "parquet.write_table", "figure.savefig"}
+INTO_MEMORY = {
+    "np.savez_compressed",
+    "np.savez",
+    "torch.save",
+    "parquet.write_table",
+    "figure.savefig",
+}
 """These take a path, or an open file: here only the latter, named `file`, `sink`, …"""
 
 _ALWAYS = {"write_text", "write_bytes", "rename", "renames", "symlink", "symlink_to", "link"}

@@ -18,8 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.reading_model.conversation import (
-    COUNTS,
+from benchmarks.reading_model.made_up import (
+    fragmented,
+    made_up,
+    random_opening,
+    waves,
+    with_budget,
+)
+from verilocc_bench.model.reading.conversation import (
     INDEX,
     NAME_COUNT,
     PAD,
@@ -30,44 +36,21 @@ from benchmarks.reading_model.conversation import (
     FreshNames,
     Loop,
     Text,
+    discuss,
     loops_of,
 )
-from benchmarks.reading_model.teaching import taught
+from verilocc_bench.model.reading.teaching import taught
 
-MADE_UP_KINDS: Sequence[tuple[str, float]] = (
-    ("1 v", 50.0),
-    ("2 v", 9.0),
-    ("4 v", 9.0),
-    ("8 v", 0.7),
-    ("16 v", 1.0),
-    ("32 v", 0.1),
-    ("3 v", 0.3),
-    ("1 a v", 1.0),
-    ("2 a v", 1.0),
-    ("4 a v", 2.0),
-    ("16 a v", 0.5),
-    ("1 a", 1.5),
-    ("2 a", 1.5),
-    ("4 a", 4.0),
-    ("16 a", 1.0),
-    ("32 a", 0.1),
-    ("1 s", 10.0),
-    ("1 s vcc", 8.0),
-    ("2 s", 4.0),
-    ("2 s vcc", 8.0),
-    ("4 s", 2.0),
-    ("8 s", 0.2),
-    ("16 s", 0.05),
-    ("1 u", 0.5),
-)
-"""Classes of made-up functions, with their shares."""
 KINDS: Sequence[tuple[str, float]] = (
-    ("forward", 0.22),
-    ("loop", 0.22),
-    ("backward", 0.36),
-    ("opening", 0.2),
+    ("forward", 0.2),
+    ("loop", 0.2),
+    ("backward", 0.42),
+    ("opening", 0.18),
 )
 """Kinds of conversations, with their shares; `opening` is a backward one without lines."""
+SHORT, SHORT_ROWS = 2048, 8
+SHORT_SHARE = 0.25
+"""Of what is read at once: short rows, which begin as the conversations do that the model has."""
 LINE = 12
 """At least so many words go with a line of a made-up function."""
 MEASURED = 8192
@@ -87,24 +70,24 @@ def load(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in stream]
 
 
-def with_budget(text: Text, rng: random.Random) -> Text:
-    """The text with another budget, often a smaller one, and other registers named in it."""
-    budget, fixed = {}, list(text["fixed"]) if rng.random() < 0.5 else []
-    for file, count in text["budget"].items():
-        most = min(count, 102 if file == "s" else COUNTS[file])
-        most = int(most * rng.choice((1.0, 1.0, 0.75, 0.5, 0.4)))
-        if file in "as" and rng.random() < 0.08:
-            most = rng.choice((7, 16, 63))
-        budget[file] = most - (rng.randrange(16) if most > 20 and rng.random() < 0.5 else 0)
-        if rng.random() < 0.5:
-            first = rng.randrange(12)
-            run = range(first, first + rng.randrange(20 if file == "s" else 4))
-            fixed += [f"{file}{unit}" for unit in run]
-        for _ in range(rng.choice((0, 1, 2, 3))):
-            start, size = rng.randrange(1 + most), rng.choice((1, 2, 4))
-            fixed += [f"{file}{unit}" for unit in range(start, start + size)]
-    rng.shuffle(fixed)
-    return {**text, "budget": budget, "fixed": [unit for unit in fixed if unit in INDEX]}
+def with_default(text: Text, rng: random.Random) -> Text:
+    """The text with another class standing first in the header: others are spelled out."""
+    kinds: dict[int, str] = {}
+    for line in text["lines"]:
+        for item in line:
+            number, kind = (item, text["default"]) if isinstance(item, int) else item
+            kinds.setdefault(number, kind)
+    default = rng.choice([*dict.fromkeys(kinds.values()), text["default"]])
+    seen: set[int] = set()
+    lines: list[list[Any]] = []
+    for line in text["lines"]:
+        lines.append([])
+        for item in line:
+            number = item if isinstance(item, int) else item[0]
+            plain = number in seen or kinds[number] == default
+            lines[-1].append(number if plain else [number, kinds[number]])
+            seen.add(number)
+    return {**text, "lines": lines, "default": default}
 
 
 def until(text: Text, stop: int) -> Text:
@@ -127,112 +110,11 @@ def reordered(text: Text, rng: random.Random) -> Text:
     return {**text, "lines": lines}
 
 
-def made_up(rng: random.Random, most: int = 500) -> dict[str, Any]:
-    """A function of no meaning: lines of names with short, long and looping lives."""
-    count = rng.randrange(30, most)
-    shares = [share * rng.choice((0.1, 1.0, 1.0, 2.0)) for _, share in MADE_UP_KINDS]
-    kinds = [kind for kind, _ in MADE_UP_KINDS]
-    default = kinds[0] if rng.random() < 0.9 else rng.choice(kinds)
-    lines: list[list[Any]] = []
-    recent: list[int] = []
-    long_lived: list[int] = []
-    room = rng.randrange(4, 60)
-    near = rng.choice((3.0, 8.0, 20.0))
-    fresh = rng.uniform(0.5, 0.9)
-    bursts = rng.random() < 0.5
-    burst: list[int] = []
-    name_count = 0
-    for _ in range(count):
-        names: dict[int, Any] = {}
-        for _ in range(rng.choices((0, 1, 2, 3), (0.25, 0.68, 0.06, 0.01))[0]):
-            if recent and rng.random() > fresh:
-                old = rng.choice(long_lived) if long_lived and rng.random() < 0.5 else recent[-1]
-                names.setdefault(old, old)
-                continue
-            name, kind = name_count, rng.choices(kinds, shares)[0]
-            name_count += 1
-            names[name] = name if kind == default else [name, kind]
-            recent.append(name)
-            if rng.random() < 0.12:
-                long_lived.append(name)
-                if len(long_lived) > room:
-                    long_lived.pop(rng.randrange(len(long_lived)))
-        uses = rng.choices((0, 1, 2, 3, 4, 8), (0.08, 0.37, 0.35, 0.15, 0.04, 0.01))[0]
-        for _ in range(uses):
-            old = -1
-            if bursts and burst and rng.random() < 0.5:
-                old = burst.pop(0)
-            elif long_lived and rng.random() < 0.25:
-                old = rng.choice(long_lived)
-            elif recent:
-                old = recent[-min(len(recent), 1 + int(rng.expovariate(1 / near)))]
-            if old >= 0:
-                names.setdefault(old, old)
-        if bursts and not burst and rng.random() < 0.05:
-            burst = recent[-rng.randrange(2, 24) :]
-        lines.append(list(names.values()))
-    return {
-        "budget": {"v": 256, "a": 256, "s": 102, "u": 7},
-        "fixed": ["v0", *(f"s{unit}" for unit in range(4, 20)), "s32", "s96", "s97"],
-        "default": default,
-        "lines": lines,
-        "blocks": _made_up_blocks(count, rng),
-    }
-
-
-def fragmented(rng: random.Random) -> dict[str, Any]:
-    """A made-up function whose free registers, read backwards, lie apart when wide ones are due."""
-    file, widths = rng.choice((("v", (4, 8, 16)), ("v", (2, 4)), ("a", (4, 16)), ("s", (2, 4, 8))))
-    count = rng.randrange(16, 100 if file == "s" or rng.random() < 0.6 else 256)
-    most = count - rng.randrange(count // 2)
-    backwards: list[Any] = []
-    kinds: list[int] = []
-    for _ in range(rng.randrange(1, 5)):
-        live: list[int] = []
-        for chosen, room in (
-            (widths[:1] if rng.random() < 0.3 else (1, 1, 1, 2), 1.0),
-            (widths, 0.9),
-        ):
-            while (width := rng.choice(chosen)) + sum(kinds[name] for name in live) <= room * most:
-                live.append(len(kinds))
-                kinds.append(width)
-                old = rng.choice(live) if rng.random() < 0.2 else live[-1]
-                backwards.append(list(dict.fromkeys((live[-1], old))))
-            if chosen == widths and rng.random() < 0.7:
-                continue
-            for name in rng.sample(live, int(len(live) * rng.uniform(0.4, 0.95))):
-                backwards.append([name])
-                live.remove(name)
-        backwards += [[name] for name in live]
-    lines: list[list[Any]] = backwards[::-1]
-    seen: set[int] = set()
-    for line in lines:
-        for index, name in enumerate(line):
-            if name not in seen:
-                seen.add(name)
-                line[index] = [name, f"{kinds[name]} {file}"]
-    budget = {"v": 8, "a": 4, "s": 6, "u": 1, file: count}
-    blocks = [[0, 0, []]]
-    return {"budget": budget, "fixed": [], "default": "1 v", "lines": lines, "blocks": blocks}
-
-
-def _made_up_blocks(count: int, rng: random.Random) -> list[list[Any]]:
-    """Blocks of `count` lines with their successors; some jump back, also over other loops."""
-    starts = sorted({0, *(rng.randrange(count) for _ in range(rng.choice((0, 2, 4, 8, 16))))})
-    blocks: list[list[Any]] = []
-    for number, start in enumerate(starts):
-        after = [min(number + 1, len(starts)), min(number + rng.randrange(2, 5), len(starts))]
-        if rng.random() < 0.3:
-            after[1] = rng.randrange(max(0, number - 5), number + 1)
-        rng.shuffle(after)
-        blocks.append([start, number, list(dict.fromkeys(after))])
-    return blocks
-
-
 def one_conversation(text: Text, kind: str, rng: random.Random, names: FreshNames) -> Conversation:
     """A conversation about a text, after those with a perfect reader that lead to it."""
     if kind == "opening":
-        return Backward({**text, "lines": []}, {}, [], {})
+        opened = random_opening(rng) if rng.random() < 0.8 else {**text, "lines": []}
+        return Backward(opened, {}, [], {})
     words = names.of(text)
     forward = Forward(text, words)
     if kind == "forward":
@@ -276,13 +158,17 @@ def row(
                 text = until(text, rng.randrange(1, len(text["lines"]) + 1))
             if rng.random() < 0.5:
                 text = reordered(text, rng)
+            if rng.random() < 0.3:
+                text = with_default(text, rng)
             if rng.random() < 0.6 and len(text["fixed"]) > 0:
                 text = with_budget(text, rng)
+            elif rng.random() < 0.3 and len(text["fixed"]) > 0:
+                text = {**text, "fixed": random_opening(rng)["fixed"]}
         kind = rng.choices([k for k, _ in kinds], [share for _, share in kinds])[0]
-        if not at and len(kinds) > 1 and rng.random() < 0.5:
+        if not at and length > SHORT and len(kinds) > 1 and rng.random() < 0.5:
             kind = "backward"  # the far places are those of long backward readings
         conversation = one_conversation(text, kind, rng, FreshNames(rng))
-        shuffled = rng if not plain and rng.random() < 0.2 else None
+        shuffled = rng if not plain and rng.random() < 0.1 else None
         said = taught(conversation, shuffled, length - at)[0]
         spoken = np.array(said.words[: length - at], np.int16)
         own = sorted(set(spoken[IS_NAME[spoken]].tolist()))
@@ -324,17 +210,49 @@ def held_out_made_up(length: int, rows: int, seed: int = 2) -> tuple[np.ndarray,
     return np.stack([w for w, _ in found]), np.stack([m for _, m in found])
 
 
+def fits(text: Text, places: Mapping[int, str]) -> bool:
+    """Whether each name has registers of its own from its first place to its last and in loops."""
+    names = FreshNames(random.Random(0)).of(text)
+    registers = {names[name]: register for name, register in places.items()}
+    conversations: list[Backward] = []
+
+    def speak(conversation: Conversation) -> list[list[str]]:
+        if isinstance(conversation, Backward):
+            conversations.append(conversation)
+            return []
+        return answers(conversation)
+
+    discuss(text, names, speak)
+    held: dict[tuple[str, int], str] = {}
+    fixed = set(text["fixed"])
+    for turn in conversations[0].turns[1:]:
+        mark, word = turn.shown
+        if word not in registers:
+            return False
+        file, start = registers[word][0], int(registers[word][1:])
+        for unit in range(start, start + int(mark.lstrip("*~").split()[0])):
+            if (
+                held.setdefault((file, unit), word) != word
+                or f"{file}{unit}" in fixed
+                or unit >= text["budget"].get(file, 0)
+            ):
+                return False
+            if turn.ask == "free":
+                del held[file, unit]
+    return True
+
+
 class Feeder:
     """Processes that make rows; their length can be changed on the way."""
 
-    def __init__(self, functions: Sequence[Text], workers: int, rows: int, seed: int) -> None:
+    def __init__(self, functions: Sequence[Text], workers: int, seed: int) -> None:
         context = mp.get_context("fork")
         self._length = context.Value("l", 128)
         self._queue: Any = context.Queue(maxsize=6 * workers)
         self._processes = [
             context.Process(
                 target=_feed,
-                args=(functions, self._length, self._queue, rows, seed + index),
+                args=(functions, self._length, self._queue, seed + index),
                 daemon=True,
             )
             for index in range(workers)
@@ -346,23 +264,26 @@ class Feeder:
     def turn_to(self, length: int) -> None:
         """From now on rows of this length."""
         self._length.value = self._wanted = length
+        self._ready: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
 
     def batch(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next rows."""
-        words: list[np.ndarray] = []
-        meanings: list[np.ndarray] = []
-        count = 0
-        while count < rows:
+        """The next rows, or in their place some short ones."""
+        while True:
             try:
-                length, new_words, new_meanings = self._queue.get_nowait()
+                item = self._queue.get_nowait()
             except queue.Empty:
                 self.waited += 1
-                length, new_words, new_meanings = self._queue.get(timeout=90)
+                item = self._queue.get(timeout=90)
+            length, words, meanings = item
             if length == self._wanted:
-                words.append(new_words)
-                meanings.append(new_meanings)
-                count += len(new_words)
-        return np.concatenate(words)[:rows], np.concatenate(meanings)[:rows]
+                ready = self._ready.setdefault(words.shape[1], [])
+                ready.append((words, meanings))
+                if len(ready) == rows or len(words) > 1:
+                    del self._ready[words.shape[1]]
+                    return (
+                        np.concatenate([pair[0] for pair in ready]),
+                        np.concatenate([pair[1] for pair in ready]),
+                    )
 
     def close(self) -> None:
         """Ends the processes."""
@@ -370,19 +291,23 @@ class Feeder:
             process.terminate()
 
 
-def _feed(functions: Sequence[Text], length: Any, out: Any, rows: int, seed: int) -> None:
+def _feed(functions: Sequence[Text], length: Any, out: Any, seed: int) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     rng = random.Random(seed)
 
     def choose(rng: random.Random) -> Text:
         share = rng.random()
-        if share < 0.25:
+        if share < 0.1:
             return fragmented(rng)
-        if share < 0.55 or not functions:
+        if share < 0.3:
+            return waves(rng, max(500, wanted // LINE))
+        if share < 0.5 or not functions:
             return made_up(rng, max(500, wanted // LINE))
         return max(rng.choices(functions, k=2), key=lambda f: len(f["lines"]))
 
     while True:
         wanted = int(length.value)
-        made = [row(choose, wanted, rng) for _ in range(rows)]
+        short = wanted > SHORT and rng.random() < SHORT_SHARE
+        count, size = (SHORT_ROWS, SHORT) if short else (1, wanted)
+        made = [row(choose, size, rng) for _ in range(count)]
         out.put((wanted, np.stack([w for w, _ in made]), np.stack([m for _, m in made])))

@@ -20,11 +20,9 @@ from typing import Any
 import numpy as np
 
 import verilocc_bench as vb
-from benchmarks.reading_model import conversation as c
 from benchmarks.reading_model import data
 from benchmarks.reading_model.extract import evaluated, tested, unseen
-from benchmarks.reading_model.listening import fits
-from benchmarks.reading_model.teaching import list_of
+from verilocc_bench.model.reading import conversation as c
 
 Counts = Mapping[str, Sequence[float]]
 
@@ -89,32 +87,6 @@ def uniform(words: np.ndarray, meanings: np.ndarray) -> Counts:
     return {name: [float(wrong[i]), int(count[i])] for i, name in enumerate(c.MEANINGS)}
 
 
-def copied(text: c.Text) -> dict[int, str] | None:
-    """The copier as an allocator: a known name as before, a new one on what was never used."""
-    left = {
-        file: {u for u in range(count) if f"{file}{u}" not in text["fixed"]}
-        for file, count in text["budget"].items()
-    }
-    kinds: dict[int, str] = {}
-    for line in text["lines"]:
-        for item in line:
-            name, kind = (item, text["default"]) if isinstance(item, int) else item
-            kinds.setdefault(name, kind)
-    places: dict[int, str] = {}
-    for name in dict.fromkeys(
-        n for line in reversed(text["lines"]) for n in map(c.number_of, line)
-    ):
-        file, step = list_of(kinds[name])
-        fitting = (s for s in sorted(left[file]) if s % step == 0)
-        width = int(kinds[name].split()[0])
-        start = next((s for s in fitting if set(range(s, s + width)) <= left[file]), None)
-        if start is None:
-            return None
-        left[file] -= set(range(start, start + width))
-        places[name] = f"{file}{start}"
-    return places
-
-
 def _measured(name: str, minutes: str, more: Mapping[str, Any], counts: Counts) -> list[str]:
     words, own = more.get("tokens", 0), more.get("own", 0)
     return [name, minutes, f"{words / 1e6:.2f}", f"{own / 1e6:.2f}", *cells(counts)]
@@ -137,7 +109,7 @@ def print_wrong_words(results: Path, functions: Sequence[Mapping[str, Any]]) -> 
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     measured = [line for line in lines if "name" in line]
     rows = [row for line in measured for row in rows_of(line)]
-    lengths = {min(data.MEASURED, int(line["name"].rstrip("+").split(".")[2])) for line in measured}
+    lengths = {min(data.MEASURED, int(line["name"])) for line in measured if line["name"].isdigit()}
     for length in sorted(lengths):
         held = data.held_out(functions, length, 9, seed=11)
         blank = ["", "", ""]
@@ -175,15 +147,20 @@ def print_conversations(
     """The table of whole functions, spoken freely, and the copier as an allocator."""
     by_id = {function["id"]: function for function in functions}
     tally: dict[str, Counter[str]] = defaultdict(Counter)
+    ratios: dict[str, list[float]] = defaultdict(list)
     rows = []
     with gzip.open(generations, "rt") as stream:
         for sample in map(json.loads, stream):
             title, split = sample["id"], sample["split"]
             problem, function = problems[title], by_id[title]
             valid, ratio, why = judged(problem, sample)
-            counts = tally[f"{sample['part']} {split}"]
+            counts = tally[split + " by chance" * bool(sample["seed"])]
             counts["asked"] += 1
             counts["valid"] += valid
+            if valid:
+                ratios[split].append(float(ratio))
+            if sample["seed"]:
+                tally[f"{split} by chance, one of the tries"][title] |= valid
             others = " ".join(map(str, sample["refused"].values()))
             about = [problem.arch, problem.family or "-", title[:8], len(function["lines"])]
             rows.append([split, *about, sample["count"], valid, ratio, others, why])
@@ -192,10 +169,13 @@ def print_conversations(
     table(heads.split(","), rows)
     all_of = Counter(function["split"] for function in functions)
     for part, counts in tally.items():
-        print(f"{part}: {counts['valid']} of {counts['asked']} valid, of {all_of[part.split()[1]]}")
-    known = [f for f in functions if f["names"] <= c.NAME_COUNT]
-    right = [f for f in known if (places := copied(f)) is not None and fits(f, places)]
-    print(f"the copier as an allocator: {dict(Counter(f['split'] for f in right))}")
+        if "asked" in counts:
+            of = f"{counts['asked']} asked, of {all_of[part.split()[0]]}"
+            print(f"{part}: {counts['valid']} valid of {of}")
+        else:
+            print(f"{part}: {sum(counts.values())} of {len(counts)} valid")
+    for split, found in ratios.items():
+        print(f"{split}: {np.exp(np.log(found).mean()):.2f} times the compiler's vector registers")
 
 
 def main(results: Path, generations: Path, *datasets: Path) -> None:

@@ -1,10 +1,6 @@
-"""Cuts functions out of the normalized text: what the program shows a model of them.
+"""Writes the functions to learn from and to test, as they are cut out of the normalized text.
 
-A function becomes a plain dictionary: the budget's counts, the physical registers that the text
-names, in its order, the class that the header gives first, and by line its distinct names in the
-order of the text, with the class where the text has one; the blocks with their successors.
-Nothing but the text is read. Functions to learn from and to test are of sweep groups that have no
-kernel in the small dataset.
+They are of sweep groups that have no kernel in the small dataset.
 """
 
 from __future__ import annotations
@@ -12,16 +8,17 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import verilocc_bench as vb
-from benchmarks.reading_model.conversation import (
-    FILES,
-    INDEX,
+from dataset_builders.sweeps.registry import sweep_named
+from dataset_builders.sweeps.splits import TRAINING
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.reading.conversation import (
     NAME_COUNT,
     WORDS,
     Conversation,
@@ -29,83 +26,10 @@ from benchmarks.reading_model.conversation import (
     discuss,
     name_numbers,
 )
-from benchmarks.reading_model.teaching import taught
-from dataset_builders.sweeps.registry import sweep_named
-from dataset_builders.sweeps.splits import TRAINING
+from verilocc_bench.model.reading.cut import cut
+from verilocc_bench.model.reading.teaching import taught
 
-NAMED_AS = {**{file: file for file in FILES}, "R": "v", "UR": "a", "P": "s", "UP": "u"}
-"""The conversation's names of files; those of sm_80 stand as AMD's."""
 UNSEEN = ("sm_80", "sm_90")
-BLOCK = re.compile(r"bb(\d+)(?:\((.*)\))?(?:->(.*))?$")
-LINE = re.compile(r"(?:@!?(\S+) )?(?:(\S*)=)?(\S+)(?: ([^^]*))?(?: ?\^m\d+)?$")
-NAME = re.compile(r"%(\d+)(?::([^!&~]+))?")
-UNITS = re.compile(r"([A-Za-z]+)(?:(\d+)|\[(\d+):(\d+)\])$")
-
-
-def cut(text: str) -> dict[str, Any] | None:
-    """The dictionary of a text; None if there is no word for some class."""
-    head, _, body = text.partition("\nbb0")
-    classes: dict[str, str] = {}
-    budget: dict[str, int] = {}
-    fixed: list[str] = []
-    files: dict[str, str] = {}
-    for line in head.splitlines():
-        first, *words = line.split()
-        if first == "registers":
-            for word in words:
-                file, _, count = word.partition(":")
-                if file in NAMED_AS:
-                    files[NAMED_AS[file]] = file
-                    budget[NAMED_AS[file]] = int(count)
-        elif first in ("reserved", "mask"):
-            fixed += [unit for word in words for unit in _units(word)]
-        elif first == "class":
-            of = [
-                NAMED_AS.get(base, base) for base in re.findall(r"[a-zA-Z]+", " ".join(words[2:]))
-            ]
-            classes[words[0]] = " ".join([words[1], *sorted(set(of))])
-            if classes[words[0]] not in INDEX:
-                return None
-    lines: list[list[Any]] = []
-    blocks: list[list[Any]] = []
-    for line in f"bb0{body}".splitlines():
-        if block := BLOCK.match(line):
-            live, after = block[2] or "", block[3] or ""
-            blocks.append([len(lines), int(block[1]), [int(n) for n in re.findall(r"\d+", after)]])
-            fixed += [unit for word in live.split(",") for unit in _units(word)]
-            continue
-        parts = LINE.match(line)
-        assert parts is not None, line
-        names: dict[int, Any] = {}
-        for operand in ",".join(filter(None, (parts[1], parts[2], parts[4]))).split(","):
-            fixed += _units(operand)
-            if name := NAME.search(operand):
-                number = int(name[1])
-                names.setdefault(number, [number, _class(name[2], classes)] if name[2] else number)
-        lines.append(list(names.values()))
-    return {
-        "budget": budget,
-        "fixed": fixed,
-        "default": next(iter(classes.values())),
-        "lines": lines,
-        "blocks": blocks,
-        "registers": files,
-    }
-
-
-def _class(spelled: str, classes: dict[str, str]) -> str:
-    """The class that stands before some lanes; its name may have dots, as theirs."""
-    found = [name for name in classes if f"{spelled}.".startswith(f"{name}.")]
-    return classes[max(found, key=len)]
-
-
-def _units(word: str) -> list[str]:
-    """The physical registers that a word of the text names, one by one."""
-    units = UNITS.match(word.strip("+!&@").split("~")[0])
-    if units is None or units[1] not in NAMED_AS:
-        return []
-    first, last = (int(units[2]),) * 2 if units[2] else (int(units[3]), int(units[4]))
-    return [f"{NAMED_AS[units[1]]}{unit}" for unit in range(first, last + 1)]
 
 
 def evaluated(split: str = "mini") -> Iterator[dict[str, Any]]:
@@ -122,8 +46,8 @@ def unseen() -> Iterator[dict[str, Any]]:
 
 
 def _described(problem: vb.Problem, split: str) -> Iterator[dict[str, Any]]:
-    found = cut(problem.normalized)
-    if found is not None:
+    with suppress(InputError):
+        found = cut(problem.normalized)
         about = {"id": problem.id, "target": problem.arch, "family": problem.family}
         yield about | {"split": split} | found | lengths(found)
 

@@ -13,9 +13,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812  its usual name
 from torch import Tensor
 
+from benchmarks.reading_model.adapter import MATRICES, Masters, merged, rounded
 from benchmarks.reading_model.network import Reader
-
-LEARNING_RATES: Mapping[str, float] = {"smol": 6e-4, "small": 1.5e-3, "tiny": 3e-3}
 
 
 @dataclass(slots=True)
@@ -23,14 +22,12 @@ class Settings:
     """What all parts of a plan share."""
 
     out: Path
-    device: str
     rows: float
     log_seconds: float
     measure_seconds: float
-    compiled: bool
     end: float
-    base: float
-    rate: float
+    longest: int
+    sample_seconds: float
 
 
 class RunJournal:
@@ -54,21 +51,31 @@ class RunJournal:
 
 
 class Learner:
-    """A reader with its optimizer: full-precision weights behind those that it reads with."""
+    """Learns masters in full precision; `rounding`: through the form that ships."""
 
-    def __init__(self, reader: Reader, peak: float) -> None:
-        self.reader = reader
-        self.peak = peak
-        self.weights = list(reader.parameters())
-        self.masters = [w.detach().float().clone().requires_grad_() for w in self.weights]
-        matrices = [m for m in self.masters if m.dim() > 1]
-        vectors = [m for m in self.masters if m.dim() == 1]
+    def __init__(
+        self, reader: Reader, base: Mapping[str, Tensor], masters: Masters, rate: float
+    ) -> None:
+        self.reader, self.base, self.masters = reader, base, masters
+        self.rounding = False
+        self.weights = dict(reader.named_parameters())
+        rates = {name: rate * (1.0 if "." in name else 0.6) for name in masters}
         self.optimizer = torch.optim.AdamW(
-            [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}],
-            lr=peak,
+            [{"params": [masters[name]], "rate": rates[name]} for name in masters],
+            lr=rate,
             betas=(0.9, 0.95),
-            fused=self.weights[0].is_cuda,
+            weight_decay=0.0,
+            fused=masters["words"].is_cuda,
         )
+        self.write()
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def write(self) -> None:
+        """The reader's weights anew."""
+        plain = {name: master.detach() for name, master in self.masters.items()}
+        self.shipped = rounded(plain) if self.rounding else plain
+        state = merged(self.base, self.shipped)
+        torch._foreach_copy_(list(self.weights.values()), [state[name] for name in self.weights])
 
     def learn(self, words: Tensor, own: Tensor, share: float) -> Tensor:
         """One step; `share` of the highest learning rate. Returns the loss, unread."""
@@ -76,21 +83,32 @@ class Learner:
         targets = torch.where(own[:, 1:], words[:, 1:], -100)
         loss = F.cross_entropy(scores.flatten(0, 1).float(), targets.flatten(), ignore_index=-100)
         loss.backward()
-        grads = [w.grad for w in self.weights]
-        assert all(g is not None for g in grads)
-        for master, grad in zip(self.masters, grads, strict=True):
-            master.grad = grad.float() if grad is not None else None
-        torch.nn.utils.clip_grad_norm_(self.masters, 1.0, foreach=True)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.peak * share
-        self.optimizer.step()
         with torch.no_grad():
-            torch._foreach_copy_(self.weights, self.masters)
-        for weight in self.weights:
+            self._pass_on()
+        torch.nn.utils.clip_grad_norm_(list(self.masters.values()), 1.0, foreach=True)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["rate"] * share
+        self.optimizer.step()
+        self.write()
+        for weight in self.weights.values():
             weight.grad = None
         return loss.detach()
 
+    def _pass_on(self) -> None:
+        """Gradients of the weights become gradients of the masters."""
+        layers = range(self.reader.shape.layers)
+        grads = {name: weight.grad for name, weight in self.weights.items()}
+        for kind in MATRICES:
+            whole = torch.stack([grads[f"layers.{index}.{kind}"] for index in layers]).float()
+            out, into = self.masters[kind + ".out"], self.masters[kind + ".in"]
+            out.grad = torch.bmm(whole, self.shipped[kind + ".in"])
+            into.grad = torch.bmm(whole.mT, self.shipped[kind + ".out"])
+        norms = [grads[f"layers.{index}.norm{norm}"] for index in layers for norm in (1, 2)]
+        self.masters["norms"].grad = torch.stack([*norms, grads["norm"]]).float()
+        self.masters["words"].grad = grads["words"].float()
 
-def share_of_rate(step: int, done: float, warm: int = 40) -> float:
-    """Rises over the first steps, stays, and falls over the last third of the time."""
-    return min(1.0, (step + 1) / warm) * min(1.0, max(0.03, (1 - done) / 0.35))
+
+def share_of_rate(step: int, done: float, warm: int = 40, *, last: bool = True) -> float:
+    """Rises over the first steps, stays, and falls over the last half of the last part's time."""
+    fall = max(0.02, (1 - done) / 0.5) if last else 1.0
+    return min(1.0, (step + 1) / warm) * min(1.0, fall)

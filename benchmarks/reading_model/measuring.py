@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -12,28 +11,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.reading_model.conversation import (
-    INDEX,
+from benchmarks.reading_model.data import fits, rate
+from benchmarks.reading_model.network import Memory, Reader, layer_of_rows
+from verilocc_bench.model.reading.conversation import (
     MEANINGS,
-    WORDS,
     Conversation,
     FreshNames,
-    NoFreeBlock,
     Text,
     discuss,
 )
-from benchmarks.reading_model.data import rate
-from benchmarks.reading_model.listening import Listener, fits
-from benchmarks.reading_model.network import Memory, Reader, layer_of_rows
-from benchmarks.reading_model.teaching import Said, Teacher
+from verilocc_bench.model.reading.talk import NoRoom, Speaker, WrongWord, converse
 
-BLOCK = 1024
-"""Words of a draft at most."""
 NO_TIME = "no time left"
 
 
 class Stopped(Exception):
-    """The model said a word that no answer has there, or has no time or room left."""
+    """The model has no time left."""
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
@@ -64,94 +57,14 @@ def spelled(counts: Mapping[str, Sequence[int]]) -> str:
     return " ".join(parts)
 
 
-class Speaker:
-    """One conversation: the program shows, the model answers, the program takes note."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self.turns = conversation.turns
-        self.teacher = Teacher(conversation)
-        self.words = [INDEX[word] for word in conversation.opening]
-        self.answers: list[list[str]] = []
-        self.refused = 0
-        self._show()
-
-    def over(self) -> bool:
-        """Whether all has been answered."""
-        return len(self.answers) == len(self.turns)
-
-    def _show(self) -> None:
-        if not self.over():
-            turn = self.turns[len(self.answers)]
-            self.words += [INDEX[spoken] for spoken in turn.shown]
-            self.listener = Listener(turn)
-
-    def draft(self, count: int) -> list[int]:
-        """Words that the teacher would go on with: a guess that the model's own words must meet."""
-        self.teacher.said = Said()
-        teacher = copy.deepcopy(self.teacher)
-        words: list[int] = []
-        spoken = len(self.listener.words)
-        for index in range(len(self.answers), len(self.turns)):
-            if len(words) >= count:
-                break
-            turn = self.turns[index]
-            if index > len(self.answers):
-                words += [INDEX[text] for text in turn.shown]
-            teacher.said = Said()
-            try:
-                teacher.answer(turn)
-            except (NoFreeBlock, KeyError):
-                count = 0
-            words += teacher.said.words[spoken:]
-            spoken = 0
-        return words
-
-    def hear(self, answer: int) -> None:
-        """Adds a word of the model, and what the program shows after it. Raises Stopped."""
-        word = WORDS[answer] if answer < len(WORDS) else "<pad>"
-        self.words.append(answer)
-        try:
-            done = self.listener.hear(word)
-        except ValueError as error:
-            raise Stopped(str(error)) from None
-        if done:
-            self.teacher.hear(self.turns[len(self.answers)], self.listener.words)
-            self.answers.append(self.listener.words)
-            self._show()
-
-
-def converse_freely(reader: Reader, speaker: Speaker, *, length: int, end: float) -> None:
-    """A whole conversation, each word the model's likeliest after those before. Raises Stopped.
-
-    The model reads the teacher's next words in blocks, as a draft. A block counts up to the first
-    word that is not the likeliest; there the model's own word stands, and the teacher drafts anew
-    after it. So each word is the one that the model says when it reads word by word, but for
-    rounding.
-    """
-    memory = Memory(reader, length)
-    place, size = 0, BLOCK
-    while not speaker.over():
-        read = [*speaker.words[place:], *speaker.draft(size)][: length - place]
-        if not read:
-            raise Stopped("no room left")
-        if time.time() > end:
-            raise Stopped(NO_TIME)
-        words = torch.tensor(read, device=reader.words.device)
-        index = 0
-        for index, said in enumerate(memory.read(words, place).tolist(), 1):
-            own = place + index == len(speaker.words)
-            last = index == len(read)
-            speaker.refused += own and (last or read[index] != said)
-            if own:
-                speaker.hear(said)
-            if speaker.over() or last or read[index] != speaker.words[place + index]:
-                break
-        place += index
-        size = min(2 * size, BLOCK) if index == len(read) else BLOCK // 8
-
-
 def allocate_freely(
-    reader: Reader, text: Text, seed: int, *, length: int, end: float
+    reader: Reader,
+    text: Text,
+    seed: int,
+    *,
+    length: int,
+    end: float,
+    temperature: float = 0.0,
 ) -> dict[str, Any]:
     """All conversations about a function, until the time `end`; what was said and came of it.
 
@@ -163,8 +76,17 @@ def allocate_freely(
     def speak(conversation: Conversation) -> list[list[str]]:
         speaker = Speaker(conversation)
         kind = type(conversation).__name__
+        memory = Memory(reader, length)
+
+        def read(words: Sequence[int], place: int) -> list[int]:
+            if time.time() > end:
+                raise Stopped(NO_TIME)
+            read_now = torch.tensor(words, device=reader.words.device)
+            numbers: list[int] = memory.read(read_now, place, temperature).tolist()
+            return numbers
+
         try:
-            converse_freely(reader, speaker, length=length, end=end)
+            converse(speaker, read, length)
         finally:
             said["count"] += len(speaker.words)
             said["refused"][kind] = said["refused"].get(kind, 0) + speaker.refused
@@ -175,7 +97,7 @@ def allocate_freely(
     why, places = "", {}
     try:
         places = discuss(text, names, speak)
-    except Stopped as error:
+    except (NoRoom, Stopped, WrongWord) as error:
         why = str(error)
     found = {name: places[word] for name, word in names.items() if word in places}
     files = text["registers"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812  its usual name
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks.reading_model.conversation import WORDS
+from verilocc_bench.model.reading.conversation import WORDS
 
 HERE = Path.cwd()
 """The folder of data and weights, and of what a run leaves for the next."""
@@ -23,14 +22,13 @@ VOCABULARY = -(-len(WORDS) // 64) * 64
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of a network. `shift` mixes each position's input with the one before."""
+    """The sizes of a network."""
 
     layers: int
     width: int
     heads: int
     pairs: int
     inner: int
-    shift: bool
 
     @property
     def head_width(self) -> int:
@@ -38,13 +36,12 @@ class Shape:
         return self.width // self.heads
 
 
-SMOL = Shape(30, 576, 9, 3, 1536, shift=False)
+SMOL = Shape(30, 576, 9, 3, 1536)
 SHAPES: Mapping[str, Shape] = {
     "smol": SMOL,
-    "small": Shape(8, 512, 8, 8, 1376, shift=True),
-    "tiny": Shape(3, 128, 4, 2, 256, shift=True),
+    "tiny": Shape(3, 128, 4, 2, 256),
 }
-ROPE_BASE = 100_000.0
+ROPE_BASE = 500_000.0
 REPEATED = False
 """Whether attention gets keys and values once for each query: no kernel shares them here."""
 
@@ -65,13 +62,10 @@ def layer_of_rows(  # noqa: PLR0917  tensors alone, as the compiled layer takes 
     norm2: Tensor,
     gate_up: Tensor,
     down: Tensor,
-    mix: Tensor | None,
 ) -> Tensor:
     """One layer over whole rows."""
     rows, length, width = x.shape
     h = F.rms_norm(x, (width,), norm1, 1e-5)
-    if mix is not None:
-        h = h + mix * (F.pad(h, (0, 0, 1, -1)) - h)
     size, pairs = shape.head_width, shape.pairs
     q, k, v = F.linear(h, qkv).split((width, pairs * size, pairs * size), dim=-1)
     q = _rotate(q.view(rows, length, shape.heads, size).transpose(1, 2), cos, sin)
@@ -94,27 +88,16 @@ class Reader(nn.Module):  # type: ignore[misc]
         self.base = base
         w, kv = shape.width, shape.pairs * shape.head_width
 
-        def matrix(out: int, into: int, scale: float = 1.0) -> nn.Parameter:
-            return nn.Parameter(torch.randn(out, into) * scale / math.sqrt(into))
-
-        deep = 1 / math.sqrt(2 * shape.layers)
-        self.words = nn.Parameter(torch.randn(VOCABULARY, w) * 0.05)
+        self.words = nn.Parameter(torch.zeros(VOCABULARY, w))
         self.norm = nn.Parameter(torch.ones(w))
-        self.layers = nn.ModuleList()
-        for _ in range(shape.layers):
-            layer = nn.ParameterDict(
-                {
-                    "norm1": nn.Parameter(torch.ones(w)),
-                    "qkv": matrix(w + 2 * kv, w),
-                    "o": matrix(w, w, deep),
-                    "norm2": nn.Parameter(torch.ones(w)),
-                    "gate_up": matrix(2 * shape.inner, w),
-                    "down": matrix(w, shape.inner, deep),
-                }
+        sizes = {"norm1": (w,), "qkv": (w + 2 * kv, w), "o": (w, w), "norm2": (w,)}
+        sizes |= {"gate_up": (2 * shape.inner, w), "down": (w, shape.inner)}
+        self.layers = nn.ModuleList(
+            nn.ParameterDict(
+                {name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()}
             )
-            if shape.shift:
-                layer["mix"] = nn.Parameter(torch.rand(w))
-            self.layers.append(layer)
+            for _ in range(shape.layers)
+        )
         self.run = partial(layer_of_rows, shape)
         self._angles: tuple[Tensor, Tensor] | None = None
 
@@ -144,7 +127,6 @@ class Reader(nn.Module):  # type: ignore[misc]
                 layer["norm2"],
                 layer["gate_up"],
                 layer["down"],
-                layer["mix"] if "mix" in layer else None,  # noqa: SIM401  no dictionary
             )
         return F.linear(F.rms_norm(x, (x.shape[-1],), self.norm, 1e-5), self.words)
 
@@ -158,15 +140,14 @@ class Memory:
         length = -(-length // 64) * 64
         self.keys = weight.new_zeros(shape.layers, shape.pairs, length, shape.head_width)
         self.values = torch.zeros_like(self.keys)
-        self.before = weight.new_zeros(shape.layers, 1 + length * shape.shift, shape.width)
         self.places = torch.arange(length, device=weight.device)
         self.angles = reader.angles(length)
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
-    def read(self, words: Tensor, place: int) -> Tensor:
-        """The likeliest next word after each of these, the first of which stands at `place`.
+    def read(self, words: Tensor, place: int, temperature: float = 0.0) -> Tensor:
+        """A next word after each of these, the first of which stands at `place`.
 
-        What was read there before is forgotten.
+        The likeliest, or one drawn by chance. What was read there before is forgotten.
         """
         reader, shape = self.reader, self.reader.shape
         count, w, size, pairs = len(words), shape.width, shape.head_width, shape.pairs
@@ -178,9 +159,6 @@ class Memory:
         x = F.embedding(words, reader.words)
         for index, layer in enumerate(reader.layers):
             h = F.rms_norm(x, (w,), layer["norm1"], 1e-5)
-            if shape.shift:
-                self.before[index, place + 1 : end + 1] = h
-                h = h + layer["mix"] * (self.before[index, place:end] - h)
             q, k, v = F.linear(h, layer["qkv"]).split((w, pairs * size, pairs * size), dim=-1)
             q = _rotate(q.view(count, -1, size).transpose(0, 1), cos, sin)
             k = _rotate(k.view(count, pairs, size).transpose(0, 1), cos, sin)
@@ -196,7 +174,10 @@ class Memory:
             h = F.linear(F.rms_norm(x, (w,), layer["norm2"], 1e-5), layer["gate_up"])
             gate, up = h.chunk(2, dim=-1)
             x = x + F.linear(F.silu(gate) * up, layer["down"])
-        return F.linear(F.rms_norm(x, (w,), reader.norm, 1e-5), reader.words).argmax(-1)
+        scores = F.linear(F.rms_norm(x, (w,), reader.norm, 1e-5), reader.words).float()
+        if temperature:
+            scores -= temperature * torch.empty_like(scores).exponential_().log()
+        return scores.argmax(-1)
 
 
 def use_attention(kernel: str) -> None:

@@ -1,15 +1,14 @@
-"""Trains language models to allocate registers while they read, under a budget of minutes.
+"""Trains a change of SmolLM2 to allocate registers while it reads, under a budget of minutes.
 
-It needs torch, numpy and safetensors alone, on one GPU or, to try it, on a CPU. It reads data and
-weights from the folder in which it is started:
+It needs torch, numpy and safetensors alone, on one GPU or, to try it, on a CPU. It reads data from
+the folder in which it is started, and the base from there and the folder that --base names:
 
-    python -m benchmarks.reading_model.train --plan start/8192/1.5/0,on/28672/2.4/150 --out OUT
+    python -m benchmarks.reading_model.train --plan 8192/1.2,40960/2.6 --base BASE --out OUT
 
-Each part of the plan is MODEL/LENGTH/MINUTES/SECONDS: minutes of training on rows of this length,
-then seconds of free conversations. `start` begins from start.safetensors, weights of SmolLM2-135M
-that were trained before; `small` and `tiny` are networks of 28 and 1 million random weights. `on`
-goes on with the weights of the part before, also with those that an earlier run has left in
-state.pt, or in kept_0 to kept_3 in this folder.
+Each part of the plan is LENGTH/MINUTES: minutes of training on rows of this length. It begins from
+start.safetensors, and keeps adapter.safetensors, in the form that ships, after each part. Then it
+speaks freely, about whole functions, until the time ends: first greedily, then by chance. `--tiny`
+begins from a small network drawn by chance.
 """
 
 from __future__ import annotations
@@ -21,69 +20,65 @@ import math
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
-from benchmarks.reading_model.conversation import NAME_COUNT, WORDS
+from benchmarks.reading_model import adapter
 from benchmarks.reading_model.data import MEASURED, Feeder, held_out, held_out_made_up, load
-from benchmarks.reading_model.learning import (
-    LEARNING_RATES,
-    Learner,
-    RunJournal,
-    Settings,
-    share_of_rate,
-)
+from benchmarks.reading_model.learning import Learner, RunJournal, Settings, share_of_rate
 from benchmarks.reading_model.measuring import NO_TIME, allocate_freely, spelled, wrong_words
 from benchmarks.reading_model.network import (
     HERE,
-    ROPE_BASE,
     SHAPES,
+    VOCABULARY,
     Reader,
     choose_attention,
     compiled_block,
     layer_of_rows,
 )
-from benchmarks.reading_model.stored import keep, kept, squeezed
+from verilocc_bench.model.reading.conversation import NAME_COUNT, WORDS
 
 Function = Mapping[str, Any]
+PATIENCE = 20.0
+"""Seconds for a function at first; who needs more is asked again when all others were asked."""
+SAMPLES, TEMPERATURE = 10, 0.7
+ROUNDED = 0.35
+"""Of the last part's time it learns in full precision, then in the form that ships."""
 
 
 def train(  # noqa: PLR0917
-    name: str,
-    reader: Reader,
-    model: str,
+    learner: Learner,
     length: int,
     minutes: float,
     feeder: Feeder,
     functions: Sequence[Function],
     settings: Settings,
     journal: RunJournal,
+    *,
+    last: bool,
 ) -> None:
     """One part of the plan."""
     rows = max(1, int(settings.rows * 4096 / length))
+    name, reader = str(length), learner.reader
     feeder.turn_to(length)
     brief = held_out(functions, min(length, MEASURED), 3)
-    counts = wrong_words(reader, brief, rows)
+    counts = wrong_words(reader, brief, 1)
     journal.say(f"{name} begins: wrong {spelled(counts)}", name=name, tokens=0, wrong=counts)
-    learner = Learner(reader, LEARNING_RATES[model] * settings.rate)
-    total = sum(w.numel() for w in learner.weights)
-    journal.say(
-        f"{name}: {total / 1e6:.1f} M weights, rows of {length}, {rows} a step, {minutes} minutes"
-    )
-    batch = feeder.batch(rows)
-    losses = [_first_step(name, learner, batch, journal)]
+    losses = [_first_step(name, learner, feeder.batch(rows), journal)]
     begin = last_log = last_measure = time.time()
     end = min(begin + 60 * minutes, settings.end)
-    tokens, own_tokens, step, tokens_before = batch[0].size, int((batch[1] > 0).sum()), 1, 0
+    tokens = own_tokens = step = tokens_before = 0
     while (now := time.time()) < end:
         batch = feeder.batch(rows)
-        share = share_of_rate(step, (now - begin) / max(1e-9, end - begin))
+        done = (now - begin) / max(1e-9, end - begin)
+        learner.rounding = last and done > ROUNDED
+        share = share_of_rate(step, done, last=last)
         losses.append(_step(learner, batch, share))
         step += 1
         tokens += batch[0].size
@@ -100,9 +95,9 @@ def train(  # noqa: PLR0917
             text += f" loss {loss:.4f} rate {share:.2f} waited {feeder.waited}"
             journal.say(text, name=name, step=step, tokens=tokens, speed=speed, loss=loss)
             if not math.isfinite(loss):
-                break
+                raise ArithmeticError(f"the loss is {loss}")
         if now - last_measure > settings.measure_seconds:
-            counts = wrong_words(reader, brief, rows)
+            counts = wrong_words(reader, brief, 1)
             last_measure = time.time()
             journal.say(
                 f"{name} at {tokens / 1e6:.2f}M wrong {spelled(counts)}",
@@ -119,14 +114,14 @@ def train(  # noqa: PLR0917
         "made_up": held_out_made_up(length, 4),
     }
     for title, held in found.items():
-        measures[title] = wrong_words(reader, held, rows)
+        measures[title] = wrong_words(reader, held, 1)
         journal.say(f"{name} end {tokens / 1e6:.2f}M wrong on {title} {spelled(measures[title])}")
     journal.say(f"{name} end", name=name, end=measures)
 
 
 def _step(learner: Learner, batch: tuple[np.ndarray, np.ndarray], share: float) -> Tensor:
     words, own = torch.from_numpy(batch[0]), torch.from_numpy(batch[1] > 0)
-    device = learner.weights[0].device
+    device = learner.masters["words"].device
     if device.type == "cuda":
         words, own = words.pin_memory(), own.pin_memory()
     words, own = words.to(device, non_blocking=True).long(), own.to(device, non_blocking=True)
@@ -139,11 +134,11 @@ def _first_step(
     """The step that compiles; without compiled layers if that fails."""
     begin = time.time()
     try:
-        loss = _step(learner, batch, 0.03)
+        loss = _step(learner, batch, 0.01)
     except Exception:  # noqa: BLE001  a run of few minutes goes on, slower
         journal.say(f"{name} plainly: {traceback.format_exc()[-500:]}")
         learner.reader.run = partial(layer_of_rows, learner.reader.shape)
-        loss = _step(learner, batch, 0.03)
+        loss = _step(learner, batch, 0.01)
     journal.say(f"{name} first step {time.time() - begin:.1f} s, loss {loss.item():.3f}")
     return loss
 
@@ -160,89 +155,84 @@ def asked(functions: Sequence[Function], length: int) -> list[Function]:
     return small + [f for f in fitting if f["split"].startswith("test")]
 
 
-def speak_freely(  # noqa: PLR0917
-    name: str,
-    reader: Reader,
-    length: int,
-    seconds: float,
-    functions: Sequence[Function],
-    settings: Settings,
-    journal: RunJournal,
+def speak_freely(
+    reader: Reader, functions: Sequence[Function], settings: Settings, journal: RunJournal
 ) -> None:
-    """Whole functions, written beside the log as they come."""
+    """Whole functions, greedily, and then by chance; written beside the log as they come."""
     begin = time.time()
-    end = min(begin + seconds, settings.end)
     tally: dict[str, list[int]] = {}
-    words = 0
-    for function in asked(functions, length):
-        result = allocate_freely(reader, function, 0, length=length, end=end)
+    late: list[Function] = []
+    by_split: dict[str, list[Function]] = {}
+
+    def ask(function: Function, seed: int, end: float) -> bool:
+        temperature = TEMPERATURE if seed else 0.0
+        result = allocate_freely(
+            reader, function, seed, length=settings.longest, end=end, temperature=temperature
+        )
         if result["why"] == NO_TIME:
-            break
+            return False
         with gzip.open(settings.out / "generations.jsonl.gz", "at") as stream:
-            stream.write(json.dumps({"part": name, **result}) + "\n")
-        counts = tally.setdefault(function["split"], [0, 0])
+            stream.write(json.dumps({"part": "shipped", **result}) + "\n")
+        counts = tally.setdefault(f"{function['split']}{' by chance' * bool(seed)}", [0, 0])
         counts[0] += result["fits"]
         counts[1] += 1
-        words += result["count"]
-        text = f"{function['split']} {function['id'][:6]} of {function['spoken']} words:"
+        text = f"{function['split']} {function['id'][:6]} {seed} of {function['spoken']} words:"
         text += f" {result['fits']} {result['why']} after {result['count']}"
         journal.say(f"{text}, other words {result['refused']}")
-    took = time.time() - begin
-    text = ", ".join(f"{title} {good} of {count}" for title, (good, count) in tally.items())
-    journal.say(f"{name} freely: {text}; {words} words in {took:.1f} s", name=name, freely=tally)
+        return True
+
+    greedy_end = settings.end - settings.sample_seconds
+    for function in functions:
+        by_split.setdefault(function["split"], []).append(function)
+        if time.time() > greedy_end:
+            break
+        if not ask(function, 0, min(greedy_end, time.time() + PATIENCE)):
+            late.append(function)
+            journal.say(f"{function['split']} {function['id'][:6]} is asked again later")
+    journal.say(f"greedily: {tally}", name="shipped", freely=tally)
+    chosen = [found[len(found) * i // 3] for found in by_split.values() for i in range(3)]
+    for seed in range(1, 1 + SAMPLES):
+        for function in chosen:
+            if time.time() < settings.end - 5:
+                ask(function, seed, min(settings.end, time.time() + PATIENCE))
+    for function in late:
+        ask(function, 0, settings.end)
+    journal.say(f"freely: {tally} in {time.time() - begin:.1f} s", name="shipped", freely=tally)
 
 
-@cache
-def _start_weights() -> dict[str, Tensor]:
-    return squeezed(HERE / "start.safetensors")
+def keep(learner: Learner, out: Path) -> None:
+    """The form that ships, and what another run goes on from."""
+    adapter.save(learner.masters, out / "adapter.safetensors")
+    names = [("qkv", "o"), ("gate_up",), ("down", "words", "norms")]
+    for index, kinds in enumerate(names):
+        part = {n: m for n, m in learner.masters.items() if n.split(".")[0] in kinds}
+        part = {n: m.detach().to(torch.bfloat16).cpu().contiguous() for n, m in part.items()}
+        save_file(part, out / f"state_{index}.safetensors")
 
 
-def make(model: str, settings: Settings) -> tuple[str, Reader, dict[str, Tensor] | None]:
-    """The shape's name, a reader with the weights that it begins from, and the base of changes."""
-    state: dict[str, Tensor] | None = None
-    if model == "start":
-        model, state = "smol", _start_weights()
-    elif model == "on" and (HERE / "state.pt").exists():
-        model, state = torch.load(HERE / "state.pt", weights_only=True)
-    elif model == "on":
-        with safe_open(HERE / "kept_0.safetensors", "pt") as file:
-            model = file.metadata()["model"]
-        state = kept(HERE, _start_weights() if model == "smol" else None)
+def begin(tiny: bool, base_folder: Path) -> tuple[str, dict[str, Tensor], adapter.Masters]:
+    """The shape's name, the base, the masters."""
     torch.manual_seed(0)
-    reader = Reader(SHAPES[model], settings.base)
-    if state is not None:
-        reader.load_state_dict(state)
-    device = settings.device
-    reader.to(device, torch.bfloat16 if device == "cuda" else torch.float32)
-    if settings.compiled:
-        reader.run = partial(compiled_block(), SHAPES[model])
-    return model, reader, _start_weights() if model == "smol" else None
+    if tiny:
+        base = adapter.random_base(SHAPES["tiny"])
+        return "tiny", base, adapter.random_masters(base, VOCABULARY)
+    files = [*sorted(base_folder.glob("base_*")), *sorted(HERE.glob("base_*"))]
+    return "smol", adapter.pretrained(files), adapter.load(HERE / "start.safetensors")
 
 
-def one_part(  # noqa: PLR0917
-    index: int,
-    part: Sequence[str],
-    feeder: Feeder,
+def _as_kept(
+    reader: Reader,
+    base: Mapping[str, Tensor],
     functions: Sequence[Function],
-    tests: Sequence[Function],
     settings: Settings,
     journal: RunJournal,
 ) -> None:
-    """One part of the plan: trains, measures, keeps, speaks."""
-    length, (minutes, seconds) = int(part[1]), map(float, part[2:])
-    model, reader, base = make(part[0], settings)
-    name = f"{index}.{model}.{length}" + ("+" if part[0] in ("on", "start") else "")
-    if minutes:
-        train(name, reader, model, length, minutes, feeder, functions, settings, journal)
-        torch.save((model, reader.state_dict()), HERE / "state.pt")
-        keep(model, reader.state_dict(), base, settings.out)
-        journal.say(f"{name}: kept", name=name, kept=[model, settings.base])
-        reader.load_state_dict(kept(settings.out, base))
-        counts = wrong_words(reader, held_out(functions, min(length, MEASURED), 3), 1)
-        journal.say(f"{name} as kept: wrong {spelled(counts)}", name=name, as_kept=counts)
-    if seconds:
-        chosen = (*functions, *tests)
-        speak_freely(name, reader, length, seconds, chosen, settings, journal)
+    """Turns to the weights of the file that ships, and measures them."""
+    shipped = adapter.load(settings.out / "adapter.safetensors")
+    shipped = {name: master.to(reader.words.device) for name, master in shipped.items()}
+    reader.load_state_dict(adapter.merged(base, shipped))
+    counts = wrong_words(reader, held_out(functions, min(MEASURED, settings.longest), 3), 1)
+    journal.say(f"as kept: wrong {spelled(counts)}", name="shipped", as_kept=counts)
 
 
 def main() -> None:
@@ -251,38 +241,57 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--plan", required=True)
-    parser.add_argument("--minutes", type=float, default=9.5, help="all in all")
+    parser.add_argument("--minutes", type=float, default=7, help="all in all")
+    parser.add_argument("--base", type=Path, default=HERE)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--workers", type=int, default=13)
-    parser.add_argument("--rows", type=float, default=8, help="rows of 4,096 words a step")
-    parser.add_argument("--base", type=float, default=ROPE_BASE, help="of the positions' angles")
-    parser.add_argument("--rate", type=float, default=0.6, help="of learning, to a first rate")
+    parser.add_argument("--workers", type=int, default=14)
+    parser.add_argument("--rows", type=float, default=10, help="rows of 4,096 words a step")
+    parser.add_argument("--rate", type=float, default=6e-4, help="of learning")
+    parser.add_argument("--longest", type=int, default=40960, help="words of a conversation")
+    parser.add_argument("--sample-seconds", type=float, default=35, help="left for pass@10")
     parser.add_argument("--log-seconds", type=float, default=5.0)
     parser.add_argument("--measure-seconds", type=float, default=20.0)
+    parser.add_argument("--tiny", action="store_true")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     journal = RunJournal(arguments.out)
     functions, tests = load(HERE / "mini.jsonl.gz"), load(HERE / "test.jsonl.gz")
     training = [f for f in load(HERE / "train.jsonl.gz") if f["names"] <= NAME_COUNT]
-    feeder = Feeder(training, arguments.workers, 1, seed=int(time.time()))
+    feeder = Feeder(training, arguments.workers, seed=int(time.time()))
+    plan = [part.split("/") for part in arguments.plan.split(",")]
+    feeder.turn_to(int(plan[0][0]))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     attention = choose_attention(device)
     settings = Settings(
-        arguments.out, device, arguments.rows, arguments.log_seconds, arguments.measure_seconds,
-        device == "cuda", journal.begin + 60 * arguments.minutes, arguments.base, arguments.rate,
+        arguments.out, arguments.rows, arguments.log_seconds, arguments.measure_seconds,
+        journal.begin + 60 * arguments.minutes, arguments.longest, arguments.sample_seconds,
     )  # fmt: skip
-    journal.say(f"{device}, torch {torch.__version__}, {len(WORDS)} words, plan {arguments.plan}")
-    journal.say(f"{len(training)} functions to learn from, {len(functions) + len(tests)} held out")
+    model, base, masters = begin(arguments.tiny, arguments.base)
+    base = {name: matrix.to(device) for name, matrix in base.items()}
+    masters = {name: m.float().to(device).requires_grad_() for name, m in masters.items()}
+    reader = Reader(SHAPES[model])
+    reader.to(device, torch.bfloat16 if device == "cuda" else torch.float32)
     if device == "cuda":
+        reader.run = partial(compiled_block(), SHAPES[model])
         journal.say(f"{torch.cuda.get_device_name()}, attention by {attention}")
-    for index, part in enumerate(arguments.plan.split(",")):
+    learner = Learner(reader, base, masters, arguments.rate)
+    total = sum(m.numel() for m in masters.values())
+    journal.say(f"torch {torch.__version__}, {len(WORDS)} words, plan {arguments.plan}")
+    journal.say(f"{total / 1e6:.1f} M weights, {len(training)} functions to learn from")
+    for index, (length, minutes) in enumerate(plan):
         try:
-            one_part(index, part.split("/"), feeder, functions, tests, settings, journal)
+            train(
+                learner, int(length), float(minutes), feeder, functions, settings, journal,
+                last=index == len(plan) - 1,
+            )  # fmt: skip
         except Exception:  # noqa: BLE001  the next part goes on
-            journal.say(f"{index}: failed: {traceback.format_exc()[-1500:]}")
-        if device == "cuda":
-            torch.cuda.empty_cache()
+            journal.say(f"{length}: failed: {traceback.format_exc()[-1500:]}")
+        if all(m.isfinite().all() for m in masters.values()):
+            keep(learner, arguments.out)
+            journal.say(f"{length}: kept")
     feeder.close()
+    _as_kept(reader, base, functions, settings, journal)
+    speak_freely(reader, asked([*functions, *tests], settings.longest), settings, journal)
     journal.say("end")
 
 

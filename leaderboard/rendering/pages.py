@@ -149,7 +149,6 @@ SHOWN = {
 DECODED = {
     "free": "Answers are taken as they are said.",
     "constrained": "Only legal registers can be said.",
-    "checked": "What contradicts the model's own notes is asked again; no verifier is asked.",
     "guided": "The verifier sends wrong answers back, as often as the last column says.",
 }
 ASSISTANCE = tuple(Assistance)

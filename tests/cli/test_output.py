@@ -159,7 +159,7 @@ FOLDERS = {
     "build": ["--sweep", "mini", "--output"],
     "compare": [NVIDIA.id, "answer.json", "-o"],
     "dataset": ["stats", "mini", "--plots"],
-    "train": ["tiny-notes", "--notes", "--dataset", "mini", "-o"],
+    "train": ["recipe.yaml", "--dataset", "mini", "-o"],
     "submit": ["run", "--output"],
 }
 """Every command that writes a folder."""

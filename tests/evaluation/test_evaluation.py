@@ -86,7 +86,7 @@ def test_what_a_configuration_says() -> None:
         ("command:cat", ProgramSettings),
         ("python:a:b", AllocatorSettings),
         ("predictions:a.jsonl", AllocatorSettings),
-        ("reference", LocalModelSettings),
+        ("reference-llm", LocalModelSettings),
         ("owner/name", LocalModelSettings),
         ("https://localhost/v1", EndpointSettings),
         ("nothing", AllocatorSettings),

@@ -96,7 +96,7 @@ def test_what_a_run_knows_is_filled_in(
     [
         ["--model", "best", "--objective", "bank-conflicts", "--effort", "2", "--arch", "gfx942"],
         ["--model", "command:./x --fast", "--samples", "4", "--k", "1,4", "--seed", "7"],
-        ["--model", "reference", "--prompt-format", "text-notes", "--decoding", "free"],
+        ["--model", "reference-llm", "--prompt-format", "reading", "--decoding", "free"],
         [
             *("--model", "http://localhost:8/v1", "--model-name", "toy", "--temperature", "0.5"),
             *("--prompt-format", "whole"),

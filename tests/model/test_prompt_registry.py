@@ -25,7 +25,7 @@ def test_every_format_is_known_by_its_name() -> None:
         assert found.name == name
         assert f"`{name}`" in found.description
     with pytest.raises(InputError, match="for models that are trained for it alone"):
-        get_prompt_format("text-notes")
+        get_prompt_format("reading")
 
 
 def test_help_and_documentation_name_every_format() -> None:

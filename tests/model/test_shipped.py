@@ -1,24 +1,18 @@
-"""The models that come with the package, and the names that they had before."""
+"""The models that come with the package."""
 
 from __future__ import annotations
 
 from verilocc_bench.evaluation.models.resolve import settings_kind
-from verilocc_bench.model.shipped import ALIASES, SHIPPED, is_shipped, shipped_folder
+from verilocc_bench.model.reading.reading_allocator import CHANGE
+from verilocc_bench.model.shipped import SHIPPED, is_shipped, shipped_folder
 from verilocc_bench.settings.language_model import LocalModelSettings
-from verilocc_bench.training.recipe_files import find_recipe_file
 
 
 def test_each_name_has_a_folder_with_weights() -> None:
-    for name in (*SHIPPED, *(each for each in ALIASES if is_shipped(each))):
+    for name in SHIPPED:
         folder = shipped_folder(name)
         assert folder is not None
-        assert (folder / "model.safetensors").is_file()
+        assert (folder / CHANGE).stat().st_size < 9_000_000
         assert settings_kind(name) is LocalModelSettings
-
-
-def test_the_earlier_name_is_the_same_model() -> None:
-    assert shipped_folder("reference-text-notes") == shipped_folder("reference")
-    for recipe in ALIASES:
-        assert find_recipe_file(recipe, "notes") == find_recipe_file(ALIASES[recipe], "notes")
-    assert not is_shipped("reference-text")
-    assert shipped_folder("reference-text") is None
+    assert not is_shipped("reference")
+    assert shipped_folder("reference") is None

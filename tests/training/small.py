@@ -35,12 +35,12 @@ def base_model(context: int = 4096) -> str:
 
 
 TRAINING = {
-    "steps": 9,
-    "batch_tokens": 2048,
-    "maximum_tokens": 4096,
+    "steps": 4,
+    "accumulation": 1,
+    "maximum_tokens": 2048,
     "learning_rate": 0.01,
     "warmup_steps": 2,
-    "save_steps": 3,
+    "save_steps": 2,
     "log_steps": 1,
     "threads": 1,
 }

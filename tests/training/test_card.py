@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ import yaml
 
 from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.dataset.rows import rows_hash
-from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.results import versions
 from verilocc_bench.model.transformers_model.model_files import folder_revision
 from verilocc_bench.training.card import read_training, write_card
-from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.overlap import find_overlaps
 from verilocc_bench.training.recipe import ExampleSource, ModelRecipe, Optimization, Recipe
 
@@ -54,11 +52,11 @@ def recipe(**changes: Any) -> Recipe:
         "tiny",
         "a tiny model: for tests",
         ModelRecipe("owner/base"),
+        Optimization(steps=1234),
         (
             ExampleSource("window", "best", functions=4, renamings=3, new_registers=(2, 8)),
             ExampleSource("whole", "compiler", archs=("sm_80",)),
         ),
-        Optimization(steps=1234),
     )
     return replace(kept, **changes)
 
@@ -76,7 +74,7 @@ def training_document(dataset: Path, of: Recipe) -> dict[str, Any]:
             "examples": 11_111,
             "tokens": 2_222_222,
             "parameters": 33_333,
-            "validation": {"eval_loss": 0.12345, "eval_accuracy": 0.98765},
+            "validation": {"eval_loss": 0.12345, "eval_mean_token_accuracy": 0.98765},
         },
     }
 
@@ -239,27 +237,3 @@ def test_a_base_in_a_folder_is_not_named_on_the_hub(
     (folder / "training.json").write_text(json.dumps(document))
     header = yaml.safe_load(write_card(folder, str(dataset)).read_text().split("---\n")[1])
     assert "base_model" not in header
-
-
-def test_the_curve_is_drawn_and_shown(
-    folder: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        plot_log(folder)
-    entries = [{"step": n, "loss": 2.0 / n, "epoch": 0.1} for n in range(1, 5)]
-    entries.append({"step": 4, "eval_loss": 0.5, "eval_accuracy": 0.75})
-    lines = "".join(json.dumps(entry) + "\n" for entry in entries)
-    (folder / "log.jsonl").write_text(lines)
-    assert "loss.png" not in write_card(folder, str(dataset)).read_text()
-    picture = plot_log(folder).read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert plot_log(folder).read_bytes() == picture
-    assert "](loss.png)" in write_card(folder, str(dataset)).read_text()
-    (folder / "log.jsonl").write_text('{"step": 1, "reward": 2}\n')
-    with pytest.raises(InputError, match="loss"):
-        plot_log(folder)
-    (folder / "log.jsonl").write_text(lines)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match="plot"):
-        plot_log(folder)
-    assert not list(folder.glob(".loss*"))

@@ -28,7 +28,13 @@ from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.training import examples
-from verilocc_bench.training.examples import Examples, chosen_rows, make_examples
+from verilocc_bench.training.examples import (
+    IGNORED,
+    Examples,
+    chosen_rows,
+    make_examples,
+    read_shards,
+)
 from verilocc_bench.training.recipe import ExampleSource
 from verilocc_bench.views import problem_of
 
@@ -48,9 +54,11 @@ def same(one: Examples, other: Examples) -> bool:
 def pairs(found: Examples) -> list[tuple[list[int], list[int]]]:
     """Prompts and completions."""
     result = []
-    for number, learnt in enumerate(found.completions):
-        own = found.tokens[found.starts[number] : found.starts[number + 1]].tolist()
-        result.append((own[:-learnt], own[-learnt:]))
+    for number in range(len(found)):
+        own, labels = found.one(number)
+        learnt = int((labels != IGNORED).sum())
+        assert np.array_equal(labels[-learnt:], own[-learnt:])
+        result.append((own[:-learnt].tolist(), own[-learnt:].tolist()))
     return result
 
 
@@ -108,9 +116,16 @@ def test_they_go_through_a_file(tmp_path: Path) -> None:
     found = make_examples(recipe(tmp_path), letters(), generated(2), tmp_path / "here")
     found.save(tmp_path / "all.npz")
     assert same(Examples.load(tmp_path / "all.npz"), found)
-    assert len(found) == len(found.completions) == len(found.starts) - 1
-    assert found.starts[0] == 0
-    assert found.starts[-1] == len(found.tokens)
+    shards = read_shards(tmp_path, 4096, 320)
+    assert same(shards, found)
+    fewer = read_shards(tmp_path, int(np.diff(found.starts).min()), 320)
+    assert len(fewer) + int(fewer.left_out) == len(found)
+    for most, words, said in ((4096, 9, "tokens from 0 to 8"), (1, 320, "at most 1 tokens")):
+        with pytest.raises(InputError, match=said):
+            read_shards(tmp_path, most, words)
+    (tmp_path / "other.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"other\.npz: expected arrays"):
+        read_shards(tmp_path, 4096, 320)
 
 
 def test_joined_they_stay_apart(tmp_path: Path) -> None:
@@ -179,6 +194,7 @@ def test_long_ones_are_left_out(tmp_path: Path) -> None:
     some = make_examples(short, letters(), rows, tmp_path / "some")
     assert np.array_equal(np.diff(some.starts), lengths[lengths <= limit])
     assert 0 < len(some) < len(every)
+    assert int(some.left_out) == len(every) - len(some)
 
 
 def test_nothing_to_learn_is_an_error(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
-"""Runs: the same bytes each time, whether interrupted or not; and what comes of them."""
+"""Runs of TRL's trainers: the same bytes whether interrupted or not; and what comes of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,33 +14,27 @@ import pytest
 import torch
 import transformers
 
-import verilocc_bench.training.run as run_module
-import verilocc_bench.training.trainer as trainer_module
-from tests.training.small import (
-    base_model,
-    dataset,
-    document,
-    generated,
-    recipe,
-    smallest,
-    write_recipe,
-)
-from verilocc_bench.cli import build_parser, main
+from tests.training.small import base_model, dataset, document, generated, recipe, write_recipe
+from verilocc_bench.cli import main
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import RunConfiguration
-from verilocc_bench.model.allocator import language_model_allocator
-from verilocc_bench.settings.command_line import read_settings
-from verilocc_bench.settings.language_model import LocalModelSettings
-from verilocc_bench.training.batches import IGNORED, Batches
-from verilocc_bench.training.examples import make_examples
+from verilocc_bench.training.examples import Examples
 from verilocc_bench.training.network import begin
+from verilocc_bench.training.own_words import words_of
 from verilocc_bench.training.recipe import ModelRecipe
-from verilocc_bench.training.run import train
+from verilocc_bench.training.run import DatasetRequest, train
 from verilocc_bench.training.run_folder import data_source
-from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
+from verilocc_bench.training.trainers import Learnt, Setting, answer_trainer
 
-MODEL = ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+MODEL = ("model.safetensors", "config.json", "tokenizer.json", "adapter/adapter_model.safetensors")
+LOW_RANK = {"lora": {"rank": 2}, "own_words": True}
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +42,19 @@ def rows_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return dataset(tmp_path_factory.mktemp("rows"), generated(6))
 
 
+def request(folder: Path) -> DatasetRequest:
+    return DatasetRequest(str(folder), None, 1)
+
+
+def low_rank(folder: Path, **changes: Any) -> Any:
+    return recipe(folder, model={"pretrained": base_model(), **LOW_RANK}, **changes)
+
+
 @pytest.fixture(scope="module")
 def finished(rows_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was not interrupted."""
     home = tmp_path_factory.mktemp("finished")
-    return train(recipe(home), str(rows_folder), home / "run")
-
-
-def model_bytes(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in MODEL}
+    return train(low_rank(home), request(rows_folder), home / "run")
 
 
 def losses(folder: Path) -> list[float]:
@@ -62,329 +62,186 @@ def losses(folder: Path) -> list[float]:
     return [entry["loss"] for entry in entries if "loss" in entry]
 
 
-def interrupt_at(patch: pytest.MonkeyPatch, step: int) -> None:
-    """Ctrl-C in the computation of that step."""
-    plain: Callable[..., Any] = CompletionTrainer.compute_loss
-    steps = []
-
-    def compute_loss(*arguments: Any, **options: Any) -> Any:
-        steps.append(1)
-        if len(steps) == step:
-            raise KeyboardInterrupt
-        return plain(*arguments, **options)
-
-    patch.setattr(CompletionTrainer, "compute_loss", compute_loss)
-
-
-def test_two_runs_give_the_same_weights(finished: Path, rows_folder: Path, tmp_path: Path) -> None:
-    again = train(recipe(tmp_path), str(rows_folder), tmp_path / "again")
-    assert model_bytes(again) == model_bytes(finished)
-    assert losses(again) == losses(finished)
-
-
 def test_an_interrupted_run_goes_on_to_the_same_weights(
     finished: Path, rows_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from trl import SFTTrainer
+
+    plain, steps = SFTTrainer.training_step, []
+
+    def stopping(*arguments: Any, **options: Any) -> Any:
+        steps.append(1)
+        if len(steps) == 4:
+            raise KeyboardInterrupt
+        return plain(*arguments, **options)
+
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 6)
+        patch.setattr(SFTTrainer, "training_step", stopping)
         with pytest.raises(KeyboardInterrupt):
-            train(recipe(tmp_path), str(rows_folder), folder)
-    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["checkpoint-3"]
+            train(low_rank(tmp_path), request(rows_folder), folder)
+    assert [path.name for path in (folder / "checkpoints").glob("checkpoint-*")] == ["checkpoint-2"]
     assert not (folder / "training.json").exists()
-    train(recipe(tmp_path), str(rows_folder), folder)
-    assert model_bytes(folder) == model_bytes(finished)
+    train(low_rank(tmp_path), request(rows_folder), folder)
+    for name in MODEL:
+        assert (folder / name).read_bytes() == (finished / name).read_bytes(), name
     assert losses(folder) == losses(finished)
-    assert json.loads((folder / "training.json").read_text())["measured"]["resumed"] is True
+    told = json.loads((folder / "training.json").read_text())
+    assert told["measured"]["resumed"] is True
     assert not (folder / "checkpoints").exists()
+    with pytest.raises(InputError, match="a run of another recipe"):
+        train(low_rank(tmp_path, seed=1), request(rows_folder), folder)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="not empty"):
+        train(low_rank(tmp_path), request(rows_folder), tmp_path / "other")
 
 
-def test_a_finished_run_is_left_as_it_is(finished: Path, rows_folder: Path) -> None:
+def test_the_result_is_a_plain_model_with_its_own_words(finished: Path, rows_folder: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()}
-    train(recipe(finished.parent), str(rows_folder), finished)
+    found = transformers.AutoModelForCausalLM.from_pretrained(finished, local_files_only=True)
+    advice = {"prompt_format": "window", "sampling": "greedy", "window_registers": 4}
+    assert found.config.verilocc_bench == advice
+    told = json.loads((finished / "training.json").read_text())
+    assert told["measured"]["parameters"] == found.num_parameters()
+    assert told["measured"]["left_out"] >= 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(finished, local_files_only=True)
+    own = words_of(row.normalized for row in generated(6))
+    assert len(own) > 20
+    assert all(len(tokenizer(word)["input_ids"]) == 1 for word in own)
+    text = f"{own[1]}, {own[2]}:{own[3]} x{own[4]}"
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+    train(low_rank(finished.parent), request(rows_folder), finished)
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()} == before
 
 
-def test_a_card_that_was_not_written_is_written(finished: Path, rows_folder: Path) -> None:
-    card = finished / "README.md"
-    text = card.read_text()
-    card.unlink()
-    train(recipe(finished.parent), str(rows_folder), finished)
-    assert card.read_text() == text
+def test_a_new_word_begins_as_the_mean_of_its_pieces(tmp_path: Path) -> None:
+    wanted = low_rank(tmp_path)
+    plain, pieces, none = begin(replace(wanted, model=ModelRecipe(base_model())), ())
+    network, tokenizer, new = begin(wanted, generated(2))
+    assert none == []
+    for number in new[:5]:
+        word = tokenizer.convert_ids_to_tokens(number)
+        made_of = plain.get_input_embeddings().weight[pieces(word)["input_ids"]]
+        assert torch.allclose(network.get_input_embeddings().weight[number], made_of.mean(dim=0))
 
 
-def test_an_output_that_is_no_folder(
+def test_packed_examples_do_not_see_each_other(tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(0)
+    lengths = (9, 5, 7)
+    tokens = [torch.randint(5, 300, (n,), generator=generator).tolist() for n in lengths]
+    flat = [token for each in tokens for token in each]
+    starts = [0, 9, 14, 21]
+    arrays = [torch.tensor(each).numpy() for each in (flat, flat, starts, 0)]
+    wanted = recipe(tmp_path, training={"steps": 1, "maximum_tokens": 64, "threads": 1})
+    network, tokenizer, _ = begin(wanted, ())
+    network.eval()
+    learnt = Learnt(Examples(*arrays), None)
+    trainer = answer_trainer(Setting(wanted, network, tokenizer, tmp_path / "steps"), learnt)
+    (row,) = trainer.get_train_dataloader()
+    assert row["input_ids"].shape[-1] == 21
+    with torch.no_grad():
+        packed = float(network(**{k: v for k, v in row.items() if k != "seq_lengths"}).loss)
+        alone = [
+            float(network(input_ids=torch.tensor([t]), labels=torch.tensor([t])).loss)
+            for t in tokens
+        ]
+    expected = sum(loss * (n - 1) for loss, n in zip(alone, lengths, strict=True)) / (21 - 3)
+    assert packed == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_loss_falls_on_shards(rows_folder: Path, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    tokens = torch.arange(5, 45).repeat(4).numpy()
+    starts = torch.tensor([0, 80, 160]).numpy()
+    Examples(tokens, tokens, starts, torch.tensor(0).numpy()).save(shards / "0.npz")
+    options = {**document()["training"], "steps": 12, "maximum_tokens": 100}
+    wanted = recipe(tmp_path, sources=[], shards=str(shards), training=options)
+    found = losses(train(wanted, request(rows_folder), tmp_path / "run"))
+    assert found[-1] < 0.8 * found[0]
+
+
+def test_verdicts_are_rewards(rows_folder: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def verdicts(kernels: Any, style: str) -> Any:
+        def reward(completions: Any, kernel: Any, **_: Any) -> list[float]:
+            said.extend(completions)
+            assert set(kernel) <= set(kernels)
+            return [float(len(set(each))) for each in completions]
+
+        turns = [{"role": "user", "content": f"{style}?"}]
+        return [{"prompt": turns, "kernel": each} for each in kernels], reward
+
+    asked = {"functions": 2, "generations": 2, "maximum_answer_tokens": 4}
+    options = {**document()["training"], "steps": 2, "accumulation": 2}
+    wanted = recipe(tmp_path, sources=[], reward=asked, training=options)
+    folder = train(wanted, request(rows_folder), tmp_path / "run", verdicts=verdicts)
+    assert len(said) == 4
+    config = json.loads((folder / "config.json").read_text())
+    assert config["verilocc_bench"]["prompt_format"] == "whole"
+
+
+def test_an_export_is_trained_elsewhere(
     rows_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, output = write_recipe(tmp_path / "r.yaml"), tmp_path / "file"
-    output.write_text("mine")
-    for given, said in (
-        (output, "expected a folder"),
-        (output / "deeper", f"{output / 'deeper'}: expected a folder that can be written"),
-        (tmp_path / ("n" * 300), "File name too long"),
-    ):
-        try:
-            status = main(["train", str(path), "--dataset", str(rows_folder), "-o", str(given)])
-        except SystemExit as end:  # found by the parser
-            status = end.code  # type: ignore[assignment]
-        assert status == 2
-        assert said in capsys.readouterr().err.strip().splitlines()[-1]
-    assert output.read_text() == "mine"
+    model = {"pretrained": base_model(), **LOW_RANK}
+    path, folder = write_recipe(tmp_path / "r.yaml", model=model), tmp_path / "export"
+    command = ["train", str(path), "--dataset", str(rows_folder), "--export", str(folder)]
+    assert main(command) == 0
+    assert "launcher.py --minutes 12" in capsys.readouterr().out
+    # Any connection is an error, and this package is not there.
+    forbidding = (
+        "import runpy, socket, sys\n"
+        "def refuse(*_, **__): raise OSError('no network')\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "for name in ('verilocc_bench', 'trl', 'datasets'): sys.modules[name] = None\n"
+        "launcher, merged = sys.argv[1:]\n"
+        "for more in ([], ['--merge', merged]):\n"
+        "    sys.argv = [launcher, *more]\n"
+        "    runpy.run_path(launcher, run_name='__main__')\n"
+    )
+    merged = tmp_path / "merged"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", forbidding, str(folder / "launcher.py"), str(merged)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads((folder / "adapter" / "state.json").read_text())["step"] == 4
+    base, found = (
+        transformers.AutoModelForCausalLM.from_pretrained(place, local_files_only=True)
+        for place in (folder / "base", merged)
+    )
+    changed = {k for k, v in found.state_dict().items() if not v.equal(base.state_dict()[k])}
+    assert any("embed" in name for name in changed)
+    assert any("q_proj" in name for name in changed)
+    assert found.config.verilocc_bench["prompt_format"] == "window"
 
 
-def test_a_dataset_with_other_better_labels_is_another(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"model": {"pretrained": base_model(context=16)}}, r"maximum_tokens.*reads 16"),
+        ({"model": {"pretrained": "/nowhere"}}, "/nowhere: expected"),
+        ({"model": {"pretrained": base_model(), "attention": "none"}}, "attention"),
+        ({"model": {"pretrained": base_model(), "lora": {"targets": ["no"]}}}, "lora: Target"),
+    ],
+)
+def test_what_cannot_be_trained(
+    changes: dict[str, Any], said: str, rows_folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        train(recipe(tmp_path, **changes), request(rows_folder), tmp_path / "run")
+
+
+def test_a_dataset_with_other_better_labels_is_another() -> None:
     rows = [replace(row, **dict.fromkeys(BEST_COLUMNS)) for row in generated(3)]
     better = [replace(row, best_registers_used=9) for row in rows]
     plain, told = (data_source("a/b", None, each) for each in (rows, better))
     assert plain.keys() == {"name", "revision", "hash"}
     assert told.pop("best_hash")
     assert told == plain
-    other = [replace(row, best_registers_used=8) for row in rows]
-    assert data_source("a/b", None, other) != data_source("a/b", None, better)
-    assert data_source("a/b", None, better[::-1]) == data_source("a/b", None, better)
-
-
-def test_a_step_is_one_batch_however_many_gpus_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted = recipe(tmp_path)
-    network, tokenizer = begin(wanted.model)
-    learnt = Learnt(make_examples(wanted, tokenizer, generated(2), tmp_path / "examples"), None)
-    plain = transformers.TrainingArguments
-
-    made: list[Any] = []
-
-    class TwoGpus(plain):  # type: ignore[misc, valid-type]
-        @property
-        def device(self) -> torch.device:
-            self._n_gpu = 2
-            return torch.device("cuda")
-
-    class Made(Exception):
-        pass
-
-    def stop(**options: Any) -> None:
-        made.append(options["args"])
-        raise Made
-
-    monkeypatch.setattr(transformers, "TrainingArguments", TwoGpus)
-    monkeypatch.setattr(trainer_module, "CompletionTrainer", stop)
-    with pytest.raises(Made):
-        make_trainer(wanted, network, 0, learnt, tmp_path / "checkpoints")
-    assert made[0].train_batch_size == 1
-
-
-@pytest.mark.parametrize("kind", ["another recipe", "other things"])
-def test_another_folder_is_refused(
-    kind: str,
-    finished: Path,
-    rows_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    folder = finished
-    if kind == "other things":
-        folder = tmp_path / "other"
-        folder.mkdir()
-        (folder / "notes.txt").write_text("mine")
-    path = write_recipe(tmp_path / "r.yaml", seed=1)
-    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*")}
-    assert main(["train", str(path), "--dataset", str(rows_folder), "-o", str(folder)]) == 2
-    line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert line.startswith(f"verilocc-bench train: {folder}: the folder ")
-    assert {p: p.stat().st_mtime_ns for p in folder.rglob("*")} == before
-
-
-def test_the_loss_falls_and_validation_is_measured(rows_folder: Path, tmp_path: Path) -> None:
-    options = {**document()["training"], "steps": 60, "save_steps": 30}
-    wanted = recipe(tmp_path, training=options, validation_split="test", validation_examples=900)
-    folder = train(wanted, str(rows_folder), tmp_path / "run")
-    found = losses(folder)
-    assert sum(found[-5:]) < 0.7 * sum(found[:5])
-    measured = json.loads((folder / "training.json").read_text())["measured"]
-    assert 0 <= measured["validation"]["eval_accuracy"] <= 1
-    assert measured["validation"]["eval_loss"] < found[0]
-
-
-class Stopped(Exception):
-    """Instead of a training."""
-
-
-def whole_functions(
-    rows_folder: Path, tmp_path: Path, patch: pytest.MonkeyPatch, **more: Any
-) -> Any:
-    """What a run in `whole` would learn from, and be measured on."""
-    made: list[Learnt] = []
-
-    def stop(_recipe: Any, _network: Any, _padding: int, learnt: Learnt, _folder: Path) -> None:
-        made.append(learnt)
-        raise Stopped
-
-    patch.setattr(run_module, "make_trainer", stop)
-    wanted = recipe(
-        tmp_path,
-        sources=[{"format": "whole", "label": "compiler"}],
-        validation_split="test",
-        training={**document()["training"], "maximum_tokens": 2048},
-        **more,
-    )
-    with pytest.raises(Stopped):
-        train(wanted, str(rows_folder), tmp_path / "run")
-    return made[0]
-
-
-@pytest.mark.parametrize(("wanted", "found"), [(4, 4), (2_000, 6)])
-def test_functions_are_counted_as_examples_where_they_are_shown_whole(
-    wanted: int,
-    found: int,
-    rows_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    learnt = whole_functions(rows_folder, tmp_path, monkeypatch, validation_examples=wanted)
-    assert (len(learnt.examples), len(learnt.validation)) == (6, found)
-
-
-def test_a_validation_split_without_any_example_that_fits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = dataset(tmp_path / "rows", generated(6))
-    dataset(folder, smallest(1), split="validation")
-    path = write_recipe(
-        tmp_path / "r.yaml",
-        sources=[{"format": "whole", "label": "compiler"}],
-        validation_split="validation",
-        training={**document()["training"], "maximum_tokens": 2048},
-    )
-    assert main(["train", str(path), "--dataset", str(folder), "-o", str(tmp_path / "run")]) == 2
-    line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "split 'validation': the recipe's sources find nothing to learn" in line
-    assert "at most 2048 tokens ('maximum_tokens'); 'validation_split: null' trains without" in line
-
-
-def test_a_training_that_diverges_leaves_no_model(
-    rows_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wild = {**document()["training"], "learning_rate": 1e38, "gradient_norm": 1e38}
-    path = write_recipe(tmp_path / "r.yaml", training=wild)
-    command = ["train", str(path), "--dataset", str(rows_folder), "-o", str(tmp_path / "run")]
-    for _ in range(2):
-        assert main(command) == 2
-        line = capsys.readouterr().err.strip().splitlines()[-1]
-        assert "try a smaller learning_rate" in line
-    assert not (tmp_path / "run" / "training.json").exists()
-
-
-def test_the_log_leaves_out_what_is_no_number(
-    rows_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured = run_module._measured
-
-    def noting(trainer: CompletionTrainer, *more: Any) -> dict[str, Any]:
-        found = measured(trainer, *more)
-        trainer.state.log_history.append({"step": 1, "loss": 1.0, "grad_norm": float("inf")})
-        return found
-
-    monkeypatch.setattr(run_module, "_measured", noting)
-    folder = train(recipe(tmp_path), str(rows_folder), tmp_path / "run")
-    assert json.loads((folder / "log.jsonl").read_text().splitlines()[-1]) == {"loss": 1, "step": 1}
-
-
-def test_the_result_is_a_plain_model_that_knows_its_format(finished: Path) -> None:
-    found = transformers.AutoModelForCausalLM.from_pretrained(finished, local_files_only=True)
-    assert found.config.verilocc_bench == {
-        "prompt_format": "window",
-        "sampling": "greedy",
-        "window_registers": 4,
-    }
-    told = json.loads((finished / "training.json").read_text())
-    assert told["measured"]["parameters"] == found.num_parameters()
-    assert told == {**json.loads((finished / "run.json").read_text()), **told}
-
-
-def test_it_is_evaluated_in_its_own_format(finished: Path, tmp_path: Path) -> None:
-    kernels = dataset(tmp_path / "kernels", smallest(1))
-    arguments = ["evaluate", "--model", str(finished), "--dataset", str(kernels)]
-    arguments += ["--decoding", "constrained", "--device", "cpu", "--dtype", "float32"]
-    assert main([*arguments, "--output-path", str(tmp_path / "results")]) == 0
-    (path,) = (tmp_path / "results").rglob("results.json")
-    found = json.loads(path.read_text())
-    assert found["config"]["options"]["prompt_format"] == "window"
-    assert found["config"]["options"]["strategy"] == "greedy"
-    assert [kernel["valid"] for kernel in found["kernels"]] == [1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ((), "greedy"),
-        (("--sampling", "random"), "random"),
-        (("--temperature", "0.5"), "random"),
-        (("--samples", "2"), "random"),
-        (("--decoding", "guided"), "random"),
-    ],
-)
-def test_a_single_answer_is_its_likeliest_unless_something_else_is_said(
-    finished: Path, arguments: tuple[str, ...], expected: str
-) -> None:
-    parsed = build_parser().parse_args(["evaluate", "--model", str(finished), *arguments])
-    settings = read_settings(parsed, LocalModelSettings)
-    asked = RunConfiguration(str(finished), settings, samples=parsed.samples).asked_settings()
-    assert isinstance(asked, LocalModelSettings)
-    allocator = language_model_allocator(str(finished), asked)
-    assert allocator.settings.described()["strategy"] == expected
-
-
-# The loss
-
-
-@pytest.fixture
-def trainer(tmp_path: Path) -> tuple[Any, Any]:
-    """A trainer of a new model, and its batches."""
-    wanted = recipe(tmp_path)
-    transformers.set_seed(0)
-    network, tokenizer = begin(wanted.model)
-    examples = make_examples(wanted, tokenizer, generated(4), tmp_path / "examples")
-    padding = tokenizer.pad_token_id
-    made = make_trainer(wanted, network, padding, Learnt(examples, None), tmp_path / "steps")
-    return made, Batches(examples, 8192, padding, 0)
-
-
-def test_the_loss_is_that_of_transformers_on_each_example_alone(
-    trainer: tuple[Any, Batches],
-) -> None:
-    made, batches = trainer
-    network = made.model.eval()
-    padded = 0
-    for number in range(min(3, len(batches))):
-        batch = batches[number]
-        padded += int((batch["attention_mask"] == 0).sum())
-        total, learnt = 0.0, 0
-        for ids, mask, labels in zip(
-            batch["input_ids"], batch["attention_mask"], batch["labels"], strict=True
-        ):
-            real = mask.bool()
-            count = int((labels != IGNORED).sum())
-            with torch.no_grad():
-                alone = network(input_ids=ids[real][None], labels=labels[real][None]).loss
-            total += float(alone) * count
-            learnt += count
-        with torch.no_grad():
-            loss = float(made.compute_loss(network, batch))
-        assert loss == pytest.approx(total / learnt, abs=1e-5)
-    assert padded
-
-
-# What cannot be trained
-
-
-def test_examples_longer_than_the_model_reads(rows_folder: Path, tmp_path: Path) -> None:
-    wanted = recipe(tmp_path, model={"pretrained": base_model(context=16)})
-    with pytest.raises(InputError, match=r"maximum_tokens.*reads 16"):
-        train(wanted, str(rows_folder), tmp_path / "run")
-
-
-def test_a_base_that_is_no_model(rows_folder: Path, tmp_path: Path) -> None:
-    wanted = replace(recipe(tmp_path), model=ModelRecipe(pretrained=str(tmp_path)))
-    with pytest.raises(InputError, match=r"config\.json"):
-        train(wanted, str(rows_folder), tmp_path / "run")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.training.small import write_recipe
-from verilocc_bench.cli import main, train_command
+from verilocc_bench.cli import main
+from verilocc_bench.training import packages
 
 
 def test_help_needs_no_torch() -> None:
@@ -23,7 +24,7 @@ def test_help_needs_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for option in ("RECIPE", "--dataset", "--output", "--base", "--jobs", "--revision"):
+    for option in ("RECIPE", "--dataset", "--output", "--base", "--jobs", "--revision", "--export"):
         assert option in done.stdout
 
 
@@ -55,6 +56,7 @@ def test_a_bad_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ({}, ["--dataset", "mini", "--jobs", "0"], "--jobs 0"),
         ({}, ["--dataset", "mini", "--base", "./nowhere"], "./nowhere"),
         ({}, [], "--dataset"),
+        ({}, ["--dataset", "mini", "--report-to", "nobody"], "--report-to nobody"),
     ],
 )
 def test_what_cannot_be_met(
@@ -72,13 +74,13 @@ def test_what_cannot_be_met(
 def test_without_torch_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for missing in ("torch", "transformers", "accelerate"):
+    for missing in packages.PACKAGES:
         with monkeypatch.context() as patch:
             patch.setattr(
-                train_command,
+                packages,
                 "find_spec",
                 lambda name, missing=missing: None if name == missing else find_spec(name),
             )
             line = refused(["r.yaml", "--dataset", "mini", "-o", str(tmp_path / "r")], capsys)
         assert f"'{missing}'" in line
-        assert "verilocc-bench[model]" in line
+        assert "verilocc-bench[train]" in line

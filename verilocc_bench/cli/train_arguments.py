@@ -9,31 +9,30 @@ from verilocc_bench.cli.argument_types import output_folder
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
     """Adds them to the parser of the command."""
-    parser.add_argument(
-        "recipe",
-        metavar="RECIPE",
-        help="a YAML file; with --notes also a recipe that comes along, such as `tiny-notes`",
-    )
+    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file")
     parser.add_argument(
         "--dataset", required=True, help="mini, a folder, or a dataset id on the Hub"
     )
     parser.add_argument("--revision", help="revision of a dataset on the Hub")
-    parser.add_argument(
-        "-o",
-        "--output",
+    places = parser.add_mutually_exclusive_group(required=True)
+    places.add_argument(
+        "-o", "--output", type=output_folder, metavar="DIR", help="the folder of the run"
+    )
+    places.add_argument(
+        "--export",
         type=output_folder,
-        required=True,
-        metavar="DIR",
-        help="the folder of the run",
+        metavar="FOLDER",
+        help="train nothing: write tokens, weights and a launcher for another machine",
     )
     parser.add_argument(
         "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"
     )
     parser.add_argument(
-        "--notes",
-        action="store_true",
-        help="train a model that keeps notes, by a recipe such as `tiny-notes`",
+        "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"
     )
     parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"
+        "--report-to",
+        metavar="SERVICE,…",
+        default="",
+        help="log the run with trackio, wandb, tensorboard, … of transformers",
     )

@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from verilocc_bench.cli.output_stream import reserved_stdout
-from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.errors import InputError
 
 
 def run(options: argparse.Namespace) -> int:
     """Trains a model by a recipe; goes on where an earlier run of it was interrupted."""
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected at least 1")
-    if options.notes and options.jobs > 1:
-        raise InputError("--jobs means nothing to --notes")
-    for package in ("torch", "transformers", "accelerate"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "model", "training")
+    from verilocc_bench.training.packages import check_packages
+
+    check_packages()
     with reserved_stdout() as stdout:  # the Trainer prints its losses
-        train = _train_notes if options.notes else _train
-        folder = train(options)
+        from verilocc_bench.training.export import export
+        from verilocc_bench.training.recipe import read_recipe
+        from verilocc_bench.training.run import DatasetRequest, train
+
+        recipe = read_recipe(Path(options.recipe), base=options.base)
+        data = DatasetRequest(options.dataset, options.revision, options.jobs)
+        if options.export is not None:
+            folder = export(recipe, data, options.export)
+            advice = f"train there with: python {folder}/launcher.py --minutes 12"
+            print(f"the run is in {folder}; {advice}", file=stdout)
+            return 0
+
+        def verdicts(
+            identifiers: Sequence[str], style: str
+        ) -> tuple[list[dict[str, Any]], Callable[..., list[float]]]:
+            from verilocc_bench.api import environment
+            from verilocc_bench.api.problems import load_problems
+
+            loaded = load_problems(data.dataset, split=recipe.split, revision=data.revision)
+            wanted = set(identifiers)
+            problems = [problem for problem in loaded if problem.id in wanted]
+            return (
+                environment.prompts(problems, prompt_format=style),
+                environment.reward_function(problems, prompt_format=style),
+            )
+
+        services = [name for name in options.report_to.split(",") if name]
+        folder = train(recipe, data, options.output, verdicts=verdicts, report_to=services)
         advice = f"score it with: verilocc-bench evaluate --model {folder}"
         print(f"the model is in {folder}; {advice}", file=stdout)
     return 0
-
-
-def _train(options: argparse.Namespace) -> Path:
-    from verilocc_bench.training import find_recipe, train
-
-    return train(
-        find_recipe(options.recipe, base=options.base),
-        options.dataset,
-        options.output,
-        revision=options.revision,
-        jobs=options.jobs,
-    )
-
-
-def _train_notes(options: argparse.Namespace) -> Path:
-    from verilocc_bench.training.notes.recipe import NotesRecipe
-    from verilocc_bench.training.notes.run import train_notes
-    from verilocc_bench.training.recipe_files import find_recipe_file, read_document
-
-    recipe = read_document(NotesRecipe, find_recipe_file(options.recipe, folder="notes"))
-    return train_notes(
-        recipe, options.dataset, options.output, revision=options.revision, base=options.base
-    )

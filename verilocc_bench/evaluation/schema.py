@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
-from verilocc_bench.model.notes.notes_format import FORMAT
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -55,13 +54,14 @@ def read_results(path: Path) -> dict[str, Any]:
 
 
 def with_todays_assistance(document: dict[str, Any]) -> dict[str, Any]:
-    """The document, where a model that keeps notes has assistance `intervals`.
+    """The document, where models that kept notes have assistance `intervals`.
 
     Earlier versions called it `text`.
     """
     config = document["config"]
     prompt = config["prompt"]
-    if prompt is None or prompt["format"] != FORMAT.name or config["assistance"] != Assistance.TEXT:
+    notes = prompt is not None and prompt["format"] == "text-notes"
+    if not notes or config["assistance"] != Assistance.TEXT:
         return document
     config["assistance"] = Assistance.INTERVALS.value
     for records in (document["results"], *document["groups"].values()):

@@ -9,8 +9,8 @@ from pathlib import Path
 from verilocc_bench.errors import InputError, MissingExtraError
 
 SHIPPED: dict[str, str] = {
-    "reference": "a network of 1.0 million parameters that copies the rule reference-rule, which "
-    "drafts its words; format text-notes, assistance intervals",
+    "reference-llm": "SmolLM2-135M, fine-tuned: it reads text alone, and keeps its lists aloud; "
+    "format reading, assistance text (extra: smollm2)",
 }
 """Names for `--model`, with what they are."""
 
@@ -20,23 +20,17 @@ PACKAGED = {
 }
 """Names of models that a package brings along as a file of GGUF: its folder is llm_NAME."""
 
-ALIASES = {
-    "reference-text-notes": "reference",
-    "reference-text-notes-further": "reference-further",
-}
-"""Earlier names of models and of their recipes, which the next version drops."""
-
 
 def is_shipped(name: str) -> bool:
     """True if a model of this name comes with the package."""
-    return ALIASES.get(name, name) in SHIPPED
+    return name in SHIPPED
 
 
 def shipped_folder(name: str) -> Path | None:
     """The folder of a model that comes with the package; None for any other name."""
     if not is_shipped(name):
         return None
-    return Path(str(files("verilocc_bench").joinpath("data", "models", ALIASES.get(name, name))))
+    return Path(str(files("verilocc_bench").joinpath("data", "models", name)))
 
 
 def is_gguf(name: str) -> bool:

@@ -16,13 +16,10 @@ class Decoding(StrEnum):
     language model can say only registers that are legal given its choices so
     far. `guided`: the verifier judges each attempt, and the allocator may
     try again, up to a number of verifier calls (the loop of VeriLocc).
-    `checked`: a model that keeps notes is asked again for a window whose words
-    contradict them.
     """
 
     FREE = "free"
     CONSTRAINED = "constrained"
-    CHECKED = "checked"
     GUIDED = "guided"
 
 
@@ -49,7 +46,6 @@ class AllocatorSettings:
         None,
         "--decoding",
         "the allocator's own words; only legal registers, for language models that run here; "
-        "its own words, asked again where they contradict each other, for models that keep notes; "
         "or several attempts with the verifier in between (default: what the model says of "
         "itself, else free)",
         read=Decoding,

@@ -19,7 +19,7 @@ class FormatRecord:
 FORMAT_RECORDS = {
     "whole": FormatRecord("verilocc_bench.model.prompts.whole"),
     "window": FormatRecord("verilocc_bench.model.prompts.window"),
-    "text-notes": FormatRecord("verilocc_bench.model.notes.notes_format", for_any_model=False),
+    "reading": FormatRecord("verilocc_bench.model.reading.reading_format", for_any_model=False),
 }
 
 PROMPT_FORMATS = tuple(name for name, record in FORMAT_RECORDS.items() if record.for_any_model)

@@ -24,7 +24,6 @@ from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.shipped import is_shipped
 from verilocc_bench.model.transformers_model.model_files import folder_revision
 from verilocc_bench.training import card_words as words
-from verilocc_bench.training.curve import CURVE
 from verilocc_bench.training.overlap import LEAKAGE, Overlap, find_overlaps
 
 CARD = "README.md"
@@ -94,9 +93,8 @@ def write_card(
 
     `dataset` and `revision` are what the model was trained on; `results` are
     results.json files of `evaluate`. If the dataset is a folder, all splits are
-    read to count what they have in common. The card shows the picture of
-    `plot_log` if there is one. Raises InputError for another dataset, or for
-    results of another language model.
+    read to count what they have in common. Raises InputError for another
+    dataset, or for results of another language model.
     """
     training = read_training(folder)
     rows = load_rows(dataset, split=training.recipe["split"], revision=revision).rows
@@ -122,11 +120,6 @@ def write_card(
         "## Training",
         training_table(training),
         version_words(training),
-        *(
-            [f"![Loss and validation answers over steps]({CURVE})"]
-            if (folder / CURVE).is_file()
-            else []
-        ),
         "## Leakage",
         *_leakage_parts(training, overlaps),
         *_results_parts(documents),
@@ -147,6 +140,7 @@ def training_table(training: Training) -> str:
         ("parameters", f"{measured['parameters']:,}"),
         ("examples", f"{measured['examples']:,}"),
         ("tokens in them", f"{measured['tokens']:,}"),
+        ("examples that were too long", f"{measured.get('left_out', 0):,}"),
         ("steps", f"{training.recipe['training']['steps']:,}"),
         ("device", measured["device"]),
         ("seconds", f"{measured['seconds']:,.0f}{resumed}"),
@@ -154,9 +148,9 @@ def training_table(training: Training) -> str:
     validation = measured.get("validation") or {}
     if "eval_loss" in validation:
         lines.append(("validation loss, nats a token", f"{validation['eval_loss']:.4f}"))
-    if "eval_accuracy" in validation:
-        share = f"{100 * validation['eval_accuracy']:.2f} %"
-        lines.append(("validation answers that are the teacher's", share))
+    if "eval_mean_token_accuracy" in validation:
+        share = f"{100 * validation['eval_mean_token_accuracy']:.2f} %"
+        lines.append(("validation tokens that are the teacher's", share))
     return _table(("", ""), lines)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.processes import process_pool
 from verilocc_bench.training.ordering import Reordered, reordered
-from verilocc_bench.training.recipe import ExampleSource, Recipe
+from verilocc_bench.training.recipe import ExampleSource, Recipe, Reward
 from verilocc_bench.training.renaming import renamed
 from verilocc_bench.views import parse_label
 from verilocc_bench.views.training_turns import TrainingTurn, training_turns
@@ -30,52 +31,97 @@ from verilocc_bench.views.view_rows import problem_of
 
 ROWS_PER_FILE = 8
 
+IGNORED = -100
+"""The label of a token that is not learnt."""
+
 Integers = NDArray[np.int32]
 
 
 class Examples(NamedTuple):
-    """Token ids of many examples: example n is `tokens[starts[n]:starts[n + 1]]`.
+    """Tokens of many examples: example n is `input_ids[starts[n]:starts[n + 1]]`.
 
-    Its last `completions[n]` tokens are the completion, which is learnt.
-    Shapes: `tokens` (tokens,), `starts` (examples + 1,), `completions` (examples,).
+    `labels` are the tokens that are learnt, and IGNORED elsewhere. `left_out`
+    counts pairs with too many tokens. Shapes: `input_ids` and `labels` (tokens,),
+    `starts` (examples + 1,), `left_out` ().
     """
 
-    tokens: Integers
+    input_ids: Integers
+    labels: Integers
     starts: NDArray[np.int64]
-    completions: Integers
+    left_out: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.completions)
+        return len(self.starts) - 1
 
     def take(self, numbers: NDArray[np.int64]) -> Examples:
         """The examples with these numbers, in this order."""
-        parts = [self.tokens[self.starts[n] : self.starts[n + 1]] for n in numbers]
-        lengths = (self.starts[1:] - self.starts[:-1])[numbers]
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        tokens = np.concatenate([np.zeros(0, np.int32), *parts])
-        return Examples(tokens, ends, self.completions[numbers])
+        return _examples([self.one(number) for number in numbers], int(self.left_out))
+
+    def one(self, number: int) -> tuple[Integers, Integers]:
+        """The tokens and labels of an example."""
+        place = slice(self.starts[number], self.starts[number + 1])
+        return self.input_ids[place], self.labels[place]
 
     def save(self, path: Path) -> None:
         """Writes the examples to a file, whole or not at all."""
         with opened_to_write(path) as file:
-            np.savez(file, **self._asdict())
+            np.savez_compressed(file, **self._asdict())
 
     @classmethod
     def load(cls, path: Path) -> Examples:
-        """Reads a file that `save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            return cls(*(file[name] for name in cls._fields))
+        """Reads a file that `save` wrote; `left_out` may be missing."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                names = [name for name in cls._fields if name in file or name != "left_out"]
+                parts = [np.asarray(file[name]) for name in names]
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            expected = "expected arrays input_ids, labels and starts"
+            raise InputError(f"{expected}: {error}", source=path) from None
+        left_out = parts[3] if len(parts) == 4 else np.array(0, np.int64)
+        found = cls(parts[0], parts[1], parts[2], left_out)
+        tokens, starts = len(found.input_ids), found.starts
+        if len(found.labels) != tokens or not len(starts) or starts[0] or starts[-1] != tokens:
+            raise InputError("starts and labels do not fit input_ids", source=path)
+        return found
 
     @classmethod
     def join(cls, parts: Sequence[Examples]) -> Examples:
         """The examples of all parts, in this order."""
-        lengths = [np.diff(part.starts) for part in parts]
-        ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
-        return cls(
-            np.concatenate([np.zeros(0, np.int32), *(part.tokens for part in parts)]),
-            ends.astype(np.int64),
-            np.concatenate([np.zeros(0, np.int32), *(part.completions for part in parts)]),
-        )
+        pairs = [part.one(number) for part in parts for number in range(len(part))]
+        return _examples(pairs, sum(int(part.left_out) for part in parts))
+
+
+def _examples(pairs: Sequence[tuple[Integers, Integers]], left_out: int) -> Examples:
+    none = np.zeros(0, np.int32)
+    lengths = [len(tokens) for tokens, _ in pairs]
+    return Examples(
+        np.concatenate([none, *(tokens for tokens, _ in pairs)]),
+        np.concatenate([none, *(labels for _, labels in pairs)]),
+        np.cumsum([0, *lengths], dtype=np.int64),
+        np.array(left_out, np.int64),
+    )
+
+
+def read_shards(folder: Path, maximum_tokens: int, words: int) -> Examples:
+    """The examples of all `*.npz` of a folder that have at most `maximum_tokens`.
+
+    Raises InputError if there is no example, or a token beyond the model's `words`.
+    """
+    found = Examples.join([Examples.load(path) for path in sorted(folder.glob("*.npz"))])
+    lengths = np.diff(found.starts)
+    fitting = np.flatnonzero(lengths <= maximum_tokens)
+    if not len(fitting):
+        message = f"expected files *.npz with examples of at most {maximum_tokens} tokens"
+        raise InputError(message, source=folder)
+    for name, array, least in (
+        ("input_ids", found.input_ids, 0),
+        ("labels", found.labels, IGNORED),
+    ):
+        if array.min() < least or array.max() >= words:
+            raise InputError(f"{name}: expected tokens from 0 to {words - 1}", source=folder)
+    # Not _replace: `len` is the number of examples.
+    left_out = found.left_out + (len(found) - len(fitting))
+    return Examples(*found.take(fitting)[:3], left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +175,7 @@ def make_examples(
     return found
 
 
-def chosen_rows(source: ExampleSource, rows: Sequence[Row], seed: int) -> list[Row]:
+def chosen_rows(source: ExampleSource | Reward, rows: Sequence[Row], seed: int) -> list[Row]:
     """The rows of a source, spread evenly over its architectures and families."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in sorted(rows, key=lambda row: row.id):
@@ -160,18 +206,17 @@ def _jobs(recipe: Recipe, rows: Sequence[Row], folder: Path) -> Iterator[_Job]:
 
 def _run(recipe: Recipe, tokenizer: Any, job: _Job) -> None:
     codec = _codec(tokenizer)
-    tokens: list[int] = []
-    starts, completions = [0], []
+    found, left_out = [], 0
     for turn in _turns_of(job, recipe):
         prompt, completion = _pair(turn, codec)
-        if len(prompt) + len(completion) <= recipe.training.maximum_tokens:
-            tokens += prompt
-            tokens += completion
-            starts.append(len(tokens))
-            completions.append(len(completion))
-    Examples(
-        np.array(tokens, np.int32), np.array(starts, np.int64), np.array(completions, np.int32)
-    ).save(job.path)
+        if len(prompt) + len(completion) > recipe.training.maximum_tokens:
+            left_out += 1
+            continue
+        tokens = np.array([*prompt, *completion], np.int32)
+        labels = tokens.copy()
+        labels[: len(prompt)] = IGNORED
+        found.append((tokens, labels))
+    _examples(found, left_out).save(job.path)
 
 
 @lru_cache(maxsize=1)

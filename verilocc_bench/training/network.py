@@ -2,58 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
 from verilocc_bench.model.advice import CONFIGURATION_KEY, Advice
 from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.settings.language_model import SamplingStrategy
-from verilocc_bench.training.recipe import LowRank, ModelRecipe
+from verilocc_bench.training.own_words import add_words, word_layer_names, words_of
+from verilocc_bench.training.recipe import Recipe
 
 
-def begin(recipe: ModelRecipe) -> tuple[Any, Any]:
-    """The network and its tokenizer, with low-rank layers if the recipe asks for them.
+def begin(recipe: Recipe, rows: Iterable[Row]) -> tuple[Any, Any, list[int]]:
+    """(network, tokenizer, the tokens of own words); not adapted yet.
 
     Raises InputError for a model that cannot be loaded.
     """
-    network, tokenizer = load_parts(recipe.pretrained, recipe.revision)
-    rows = network.get_input_embeddings().weight.shape[0]
-    if len(tokenizer) > rows:
+    model = recipe.model
+    network, tokenizer = load_parts(model.pretrained, model.revision)
+    known = network.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) > known:
         raise InputError(
-            f"the tokenizer has {len(tokenizer)} tokens, but the model knows {rows}",
-            source=recipe.pretrained,
+            f"the tokenizer has {len(tokenizer)} tokens, but the model knows {known}",
+            source=model.pretrained,
         )
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-    return (network if recipe.lora is None else _low_rank(network, recipe.lora)), tokenizer
+    try:
+        network.set_attn_implementation(model.attention)
+    except (ValueError, ImportError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"model: attention: {reason}", source=model.pretrained) from None
+    words: list[int] = []
+    if model.own_words:
+        texts = (text for row in rows for text in (row.normalized, row.assignment or ""))
+        words = add_words(network, tokenizer, words_of(texts))
+    if recipe.training.precision == "bfloat16" and model.lora is not None:
+        network.to(torch.bfloat16)
+    return network, tokenizer, words
 
 
-def merge(network: Any) -> Any:
-    """The network with low-rank changes added to its weights, so that any program can load it."""
-    return network.merge_and_unload() if hasattr(network, "merge_and_unload") else network
+def low_rank_options(recipe: Recipe, network: Any, words: list[int]) -> dict[str, Any]:
+    """The arguments of peft's LoraConfig. The recipe must have `lora`."""
+    lora = recipe.model.lora
+    assert lora is not None
+    return {
+        "r": lora.rank,
+        "lora_alpha": lora.alpha,
+        "lora_dropout": lora.dropout,
+        "target_modules": list(lora.targets) or "all-linear",
+        "task_type": "CAUSAL_LM",
+        "trainable_token_indices": dict.fromkeys(word_layer_names(network), words) or None
+        if words
+        else None,
+    }
 
 
-def write_model(
-    network: Any,
-    tokenizer: Any,
-    folder: Path,
-    prompt_format: str,
-    window_registers: int | None = None,
-) -> None:
-    """Writes weights (safetensors), configuration and tokenizer.
+def adapted(recipe: Recipe, network: Any, words: list[int]) -> Any:
+    """The network with low-rank layers, if the recipe asks for them."""
+    if recipe.model.lora is None:
+        return network
+    import peft
 
-    The configuration advises the prompt format, the width of windows and greedy
-    sampling. A user then does not need `--prompt-format`, `--window-registers`
-    and `--sampling`.
+    configuration = peft.LoraConfig(**low_rank_options(recipe, network, words))
+    try:
+        changed = peft.get_peft_model(network, configuration)
+    except ValueError as error:  # names of layers that it does not have
+        reason = str(error).splitlines()[0]
+        raise InputError(f"lora: {reason}", source=recipe.model.pretrained) from None
+    head = network.get_output_embeddings()
+    if not hasattr(head, "bias"):  # peft's wrapper of trained tokens hides it; TRL reads it
+        head.bias = getattr(head.original_module, "bias", None)
+    return changed
+
+
+def write_model(recipe: Recipe, network: Any, tokenizer: Any, folder: Path) -> Any:
+    """Writes the adapter, the merged weights, configuration and tokenizer; the merged network.
+
+    The configuration advises what `evaluate` would else be told: prompt format,
+    width of windows, greedy sampling.
     """
-    merged = merge(network)
-    advice = Advice(prompt_format, SamplingStrategy.GREEDY, window_registers)
-    setattr(merged.config, CONFIGURATION_KEY, advice.to_json())
+    if hasattr(network, "merge_and_unload"):
+        network.save_pretrained(folder / "adapter", save_embedding_layers=False)
+    merged = network.merge_and_unload() if hasattr(network, "merge_and_unload") else network
+    setattr(merged.config, CONFIGURATION_KEY, advice(recipe))
     merged.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return merged
+
+
+def advice(recipe: Recipe) -> dict[str, Any]:
+    """What config.json says of how the model is asked."""
+    style, width = recipe.asked
+    return Advice(style, SamplingStrategy.GREEDY, width).to_json()
 
 
 def device_name(device: torch.device) -> str:
@@ -61,18 +106,3 @@ def device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
     return f"{device.type}, {torch.get_num_threads()} threads"
-
-
-def _low_rank(network: Any, options: LowRank) -> Any:
-    try:
-        import peft
-    except ImportError as error:
-        raise MissingExtraError("peft", "lora", "low-rank adaptation") from error
-    configuration = peft.LoraConfig(
-        r=options.rank,
-        lora_alpha=options.alpha,
-        lora_dropout=options.dropout,
-        target_modules="all-linear",
-        task_type="CAUSAL_LM",
-    )
-    return peft.get_peft_model(network, configuration)

@@ -11,7 +11,7 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.targets import TARGETS
-from verilocc_bench.training.recipe_files import find_recipe_file, read_document
+from verilocc_bench.training.recipe_files import read_document
 from verilocc_bench.views import parse_label
 
 LEAST = {"functions": 1, "renamings": 0, "orderings": 0}
@@ -19,11 +19,15 @@ LEAST = {"functions": 1, "renamings": 0, "orderings": 0}
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
-    """Low-rank adaptation (LoRA) of a pretrained model, merged into its weights at the end."""
+    """Low-rank adaptation (LoRA) by peft, merged into the weights at the end.
+
+    `targets`: names of layers; empty for all linear ones.
+    """
 
     rank: int = 16
     alpha: int = 32
     dropout: float = 0.0
+    targets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rank < 1 or self.alpha < 1:
@@ -34,14 +38,18 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecipe:
-    """The model to train further: a folder or a Hub id.
+    """The model to train further: a folder, a Hub id, or a file of GGUF.
 
-    `lora`: trains only a low-rank change of its weights.
+    `lora`: trains only a low-rank change of its weights. `own_words`: names of
+    registers become tokens (`training.own_words`). `attention`: the
+    implementation, as transformers names it.
     """
 
     pretrained: str
     revision: str | None = None
     lora: LowRank | None = None
+    own_words: bool = False
+    attention: str = "sdpa"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +102,47 @@ class ExampleSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Reward:
+    """Learning from the verdict (GRPO): what is asked, and how many answers are compared.
+
+    The reward is `api.environment.reward_function`'s. `generations`: answers to
+    each prompt. `maximum_answer_tokens`: longer answers are cut. `beta`: the
+    weight of the distance to the model as it was.
+    """
+
+    format: str = "whole"
+    functions: int | None = None
+    archs: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    generations: int = 8
+    maximum_answer_tokens: int = 512
+    temperature: float = 1.0
+    beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if get_prompt_format(self.format).has_windows:
+            raise InputError("reward: format: expected one whose answer is whole, such as 'whole'")
+        if self.generations < 2 or self.maximum_answer_tokens < 1:
+            raise InputError("reward: expected at least 2 generations and 1 maximum_answer_tokens")
+
+
+@dataclass(frozen=True, slots=True)
 class Optimization:
     """The optimization: AdamW, a cosine schedule after a linear warm-up.
 
-    `batch_tokens`: the tokens of a step, with padding. `maximum_tokens`: longer
-    examples are left out. `threads`: torch's threads on a CPU; their number
-    decides the last digits of sums, so it belongs to the recipe.
+    A step takes `batch` rows of each device `accumulation` times. `packing`
+    fills rows of `maximum_tokens` with several examples, which do not see each
+    other. `maximum_tokens`: longer examples are left out. `checkpointing`
+    computes activations twice and keeps few. `threads`: torch's threads on a
+    CPU; their number decides the last digits of sums, so it belongs to the recipe.
     """
 
     steps: int
-    batch_tokens: int = 8192
+    batch: int = 1
+    accumulation: int = 8
     maximum_tokens: int = 1024
+    packing: bool = True
+    checkpointing: bool = False
     learning_rate: float = 1e-3
     warmup_steps: int = 100
     weight_decay: float = 0.01
@@ -116,8 +154,8 @@ class Optimization:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        counts = ("steps", "batch_tokens", "maximum_tokens", "save_steps", "log_steps", "threads")
-        for name in counts:
+        counts = ("steps", "batch", "accumulation", "maximum_tokens", "save_steps", "log_steps")
+        for name in (*counts, "threads"):
             if getattr(self, name) < 1:
                 raise InputError(f"training: {name} must be at least 1")
         for name in ("learning_rate", "warmup_steps", "weight_decay", "gradient_norm"):
@@ -131,23 +169,39 @@ class Optimization:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe. With the dataset and the versions of the libraries it decides the weights."""
+    """A recipe. With the dataset and the versions of the libraries it decides the weights.
+
+    It learns from one of three: `sources` (answers), `shards` (a folder of
+    tokens, `training.examples`) or `reward` (its own answers' verdicts).
+    """
 
     name: str
     description: str
     model: ModelRecipe
-    sources: tuple[ExampleSource, ...]
     training: Optimization
+    sources: tuple[ExampleSource, ...] = ()
+    shards: str | None = None
+    reward: Reward | None = None
     seed: int = 0
     split: str = "train"
     validation_split: str | None = "validation"
     validation_examples: int = 2_000
 
     def __post_init__(self) -> None:
-        if not self.sources:
-            raise InputError("sources: expected at least one")
+        if (bool(self.sources), self.shards is not None, self.reward is not None).count(True) != 1:
+            raise InputError("expected one of sources (at least one), shards and reward")
+        if self.shards is not None and self.model.own_words:
+            raise InputError("own_words are not for shards, which hold tokens already")
         if self.validation_examples < 0:
             raise InputError("validation_examples must not be negative")
+
+    @property
+    def asked(self) -> tuple[str | None, int | None]:
+        """The prompt format of the model, and the width of its windows."""
+        if not self.sources:
+            return (None if self.reward is None else self.reward.format), None
+        source = self.sources[0]
+        return source.format, source.new_registers[0] if source.new_registers else None
 
     def as_json(self) -> dict[str, Any]:
         """The recipe as a JSON object."""
@@ -155,18 +209,13 @@ class Recipe:
         return found
 
 
-def find_recipe(name: str, *, base: str | None = None) -> Recipe:
-    """The recipe of this name in the package, or else of this file.
+def read_recipe(path: Path, *, base: str | None = None) -> Recipe:
+    """Reads a recipe from a YAML file. An InputError names the file and the place.
 
-    `base`, a folder or a Hub id, replaces the recipe's own model; its low-rank
-    adaptation stays. Raises InputError if there is no such recipe.
+    `base` replaces the recipe's own model; how it is adapted stays.
     """
-    recipe = read_recipe(find_recipe_file(name))
+    recipe = read_document(Recipe, path)
     if base is None:
         return recipe
-    return dataclasses.replace(recipe, model=ModelRecipe(pretrained=base, lora=recipe.model.lora))
-
-
-def read_recipe(path: Path) -> Recipe:
-    """Reads a recipe from a YAML file. An InputError names the file and the place."""
-    return read_document(Recipe, path)
+    model = dataclasses.replace(recipe.model, pretrained=base, revision=None)
+    return dataclasses.replace(recipe, model=model)

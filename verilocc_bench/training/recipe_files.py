@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 import types
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -15,7 +13,6 @@ import yaml
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
-from verilocc_bench.model.shipped import ALIASES
 
 Document = TypeVar("Document")
 
@@ -30,21 +27,6 @@ NAMES_OF_TYPES = {
     float: "a number such as 0.1 or 1.0e-3",
     bool: "true or false",
 }
-
-
-def find_recipe_file(name: str, folder: str = ".") -> Path:
-    """The file of a recipe in a folder of the package's recipes, or else the file of this name.
-
-    Raises InputError if there is neither.
-    """
-    file_name = f"{ALIASES.get(name, name)}.yaml"
-    own = Path(str(files("verilocc_bench.training").joinpath("recipes", folder, file_name)))
-    path = own if re.fullmatch(r"[\w-]+", name) and own.is_file() else Path(name)
-    if not path.is_file():
-        known = ", ".join(sorted(each.stem for each in own.parent.glob("*.yaml")))
-        message = f"neither a file nor one of {known}" if known else "no such file"
-        raise InputError(message, source=name)
-    return path
 
 
 def read_document(kind: type[Document], path: Path) -> Document:

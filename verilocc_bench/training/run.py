@@ -2,9 +2,9 @@
 
 While a run goes on, its folder holds `run.json` (recipe, dataset and versions:
 what decides the weights), `examples/`, `validation/` and `checkpoints/`. At
-the end it holds the model's own files, `log.jsonl` and `training.json`. An
-interrupted run goes on from its last checkpoint and gives the same weights as
-an uninterrupted one. A finished run is left unchanged.
+the end it holds the model's own files, `adapter/`, `log.jsonl` and
+`training.json`. An interrupted run goes on from its last checkpoint and gives
+the same weights as an uninterrupted one. A finished run is left unchanged.
 """
 
 from __future__ import annotations
@@ -14,29 +14,35 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import transformers
+from accelerate import PartialState
 from transformers.trainer_utils import get_last_checkpoint
 
-from verilocc_bench.dataset import load_rows
+from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import file_sha256, write_atomically
 from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.shipped import gguf_file, is_gguf
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
 from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.training.card import CARD, write_card
-from verilocc_bench.training.curve import plot_log
-from verilocc_bench.training.examples import Examples, make_examples
-from verilocc_bench.training.network import begin, device_name, merge, write_model
+from verilocc_bench.training.examples import Examples, make_examples, read_shards
+from verilocc_bench.training.network import adapted, begin, device_name, write_model
 from verilocc_bench.training.recipe import ExampleSource, ModelRecipe, Recipe
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
-from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
+from verilocc_bench.training.trainers import (
+    Learnt,
+    Setting,
+    Verdicts,
+    answer_trainer,
+    verdict_trainer,
+)
 
 FINISHED = "training.json"
 """The file that marks a finished run; it is written after the weights."""
@@ -51,60 +57,91 @@ class DatasetRequest(NamedTuple):
 
 
 def train(
-    recipe: Recipe, dataset: str, output: Path, *, revision: str | None = None, jobs: int = 1
+    recipe: Recipe,
+    data: DatasetRequest,
+    output: Path,
+    *,
+    verdicts: Verdicts | None = None,
+    report_to: Sequence[str] = (),
 ) -> Path:
     """Trains a model by a recipe on a dataset; returns the folder with it.
 
-    `jobs` processes make the examples. Raises InputError if the folder holds
-    another run, or if the recipe does not fit the dataset.
+    A recipe with `reward` needs `verdicts`. `report_to` names services that
+    transformers logs to. Raises InputError if
+    the folder holds another run, or if the recipe does not fit the dataset.
     """
-    data = DatasetRequest(dataset, revision, jobs)
-    rows = load_rows(dataset, split=recipe.split, revision=revision).rows
+    rows = load_rows(data.dataset, split=recipe.split, revision=data.revision).rows
     torch.set_num_threads(recipe.training.threads)
     transformers.set_seed(recipe.seed)
-    network, tokenizer = _begin(recipe)
+    network, tokenizer, words = _begin(recipe, rows)
     # What decides the weights.
     told = {
         "recipe": recipe.as_json(),
         **_base(recipe.model),
-        "dataset": data_source(dataset, revision, rows),
+        "dataset": data_source(data.dataset, data.revision, rows),
         "versions": versions(),
     }
-    claim_folder(output, told)
-    if not (output / FINISHED).exists():
-        examples = make_examples(recipe, tokenizer, rows, output / "examples", jobs)
-        learnt = Learnt(examples, _validation(recipe, tokenizer, data, output))
-        _check_lengths(learnt, network)
-        trainer = make_trainer(
-            recipe, network, tokenizer.pad_token_id or 0, learnt, output / "checkpoints"
-        )
-        measured = _measured(trainer, learnt, output)
-        merged = merge(network)
-        measured["parameters"] = merged.num_parameters()
-        source = recipe.sources[0]
-        width = source.new_registers[0] if source.new_registers else None
-        write_model(merged, tokenizer, output, source.format, width)
-        lines = [_line(entry) for entry in trainer.state.log_history]
-        write_atomically(output / "log.jsonl", "".join(lines))
-        document = {**told, "measured": measured}
-        write_atomically(output / FINISHED, json.dumps(document, indent=2) + "\n")
-    if not (output / CARD).exists():
-        if find_spec("matplotlib") is not None:
-            plot_log(output)
-        write_card(output, dataset, revision=revision)
-    for name in ("checkpoints", "examples", "validation"):
-        shutil.rmtree(output / name, ignore_errors=True)
+    processes = PartialState()
+    with processes.main_process_first():
+        claim_folder(output, told)
+        done = (output / FINISHED).exists()
+        learnt = None
+        if not done and recipe.reward is None:
+            learnt = learnt_of(recipe, (network, tokenizer), rows, data, output)
+    if not done:
+        network = adapted(recipe, network, words)
+        setting = Setting(recipe, network, tokenizer, output / "checkpoints", report_to)
+        if learnt is None:
+            assert verdicts is not None
+            trainer = verdict_trainer(setting, rows, verdicts)
+        else:
+            trainer = answer_trainer(setting, learnt)
+        measured = {**_measured(trainer, output), **_sizes(learnt)}
+        if processes.is_main_process:
+            merged = write_model(recipe, trainer.model, tokenizer, output)
+            measured["parameters"] = merged.num_parameters()
+            lines = [_line(entry) for entry in trainer.state.log_history]
+            write_atomically(output / "log.jsonl", "".join(lines))
+            document = {**told, "measured": measured}
+            write_atomically(output / FINISHED, json.dumps(document, indent=2) + "\n")
+    if processes.is_main_process:
+        if recipe.sources and not (output / CARD).exists():
+            write_card(output, data.dataset, revision=data.revision)
+        for name in ("checkpoints", "examples", "validation"):
+            shutil.rmtree(output / name, ignore_errors=True)
     return output
 
 
-def _begin(recipe: Recipe) -> tuple[Any, Any]:
+def learnt_of(
+    recipe: Recipe,
+    parts: tuple[Any, Any],
+    rows: Sequence[Row],
+    data: DatasetRequest,
+    output: Path,
+) -> Learnt:
+    """The examples of a recipe and those it is validated on, for (network, tokenizer)."""
+    network, tokenizer = parts
+    if recipe.shards is not None:
+        known = network.get_input_embeddings().weight.shape[0]
+        examples = read_shards(Path(recipe.shards), recipe.training.maximum_tokens, known)
+        learnt = Learnt(examples, None)
+    else:
+        examples = make_examples(recipe, tokenizer, rows, output / "examples", data.jobs)
+        learnt = Learnt(examples, _validation(recipe, tokenizer, data, output))
+    _check_lengths(learnt, network)
+    told = f"examples: {len(examples):,}, of {len(examples.input_ids):,} tokens"
+    print(f"{told}; longer than maximum_tokens and left out: {int(examples.left_out):,}")
+    return learnt
+
+
+def _begin(recipe: Recipe, rows: Sequence[Row]) -> tuple[Any, Any, list[int]]:
     try:
-        return begin(recipe.model)
+        return begin(recipe, rows)
     except InputError as error:
         raise error.located(f"recipe {recipe.name!r}") from error
 
 
-def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[str, Any]:
+def _measured(trainer: Any, output: Path) -> dict[str, Any]:
     """Trains, from the last checkpoint on if there is one; returns the measurements."""
     started = time.perf_counter()
     last = get_last_checkpoint(str(output / "checkpoints"))
@@ -112,13 +149,24 @@ def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[
     if not all(torch.isfinite(weights).all() for weights in trainer.model.parameters()):
         message = "training: the weights are not numbers any more: try a smaller learning_rate"
         raise InputError(message, source=str(output))
+    has_validation = trainer.args.eval_strategy != "no"
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "resumed": last is not None,
         "device": device_name(trainer.args.device),
-        "examples": len(learnt.examples),
-        "tokens": len(learnt.examples.tokens),
-        "validation": trainer.evaluate() if learnt.validation is not None else None,
+        "processes": trainer.args.world_size,
+        "validation": trainer.evaluate() if has_validation else None,
+    }
+
+
+def _sizes(learnt: Learnt | None) -> dict[str, int]:
+    if learnt is None:
+        return {}
+    examples = learnt.examples
+    return {
+        "examples": len(examples),
+        "tokens": len(examples.input_ids),
+        "left_out": int(examples.left_out),
     }
 
 
@@ -183,5 +231,8 @@ def _validation_functions(recipe: Recipe, source: ExampleSource) -> int:
 
 def _base(model: ModelRecipe) -> dict[str, Any]:
     """The name and revision of the pretrained model."""
+    if is_gguf(model.pretrained):
+        sha256 = file_sha256(gguf_file(model.pretrained))
+        return {"base": {"name": model.pretrained, "revision": sha256}}
     _, revision = find_model_folder(model.pretrained, model.revision, with_code=False)
     return {"base": {"name": model.pretrained, "revision": revision}}

@@ -15,7 +15,7 @@ from verilocc_bench.dataset.rows import best_hash, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
-VERSIONED = ("torch", "transformers", "accelerate", "tokenizers", "numpy")
+VERSIONED = ("torch", "transformers", "accelerate", "peft", "trl", "tokenizers", "numpy")
 
 
 def versions() -> dict[str, str]:

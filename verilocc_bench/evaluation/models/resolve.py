@@ -13,8 +13,8 @@ from verilocc_bench.errors import InputError, did_you_mean
 from verilocc_bench.evaluation.models.command import command_allocator
 from verilocc_bench.evaluation.models.predictions import read_predictions
 from verilocc_bench.evaluation.models.python_code import from_plug_in, from_python
-from verilocc_bench.model.notes.rule import BESIDE
-from verilocc_bench.model.shipped import PACKAGED, SHIPPED, is_gguf, is_shipped
+from verilocc_bench.model.reading.reading_allocator import BESIDE, ReadingAllocator
+from verilocc_bench.model.shipped import PACKAGED, SHIPPED, is_gguf, is_shipped, shipped_folder
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import (
     EndpointSettings,
@@ -74,12 +74,10 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
             )
         case LocalModelSettings():
             from verilocc_bench.model.allocator import language_model_allocator
-            from verilocc_bench.model.notes.notes_allocator import NotesAllocator
-            from verilocc_bench.model.notes.notes_files import notes_folder
 
-            folder = notes_folder(name)
+            folder = shipped_folder(name)
             if folder is not None:
-                return NotesAllocator(name, folder, settings)
+                return ReadingAllocator(name, folder, settings)
             return language_model_allocator(name, settings)
     _check_no_language_model(name, settings)
     if name in OWN:
@@ -108,9 +106,8 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
 
 
 def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
-    if settings.decoding in (Decoding.CONSTRAINED, Decoding.CHECKED):
-        decoding = settings.decoding.value
-        raise InputError(f"decoding {decoding!r} is for language models, which {name!r} is not")
+    if settings.decoding is Decoding.CONSTRAINED:
+        raise InputError(f"decoding 'constrained' is for language models, which {name!r} is not")
     if settings.feedback is FeedbackKind.REPAIR:
         raise InputError(f"feedback 'repair' is for language models, which {name!r} is not")
     if name.startswith("predictions:") and settings.guided:

@@ -12,7 +12,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.language_model import Episode
 from verilocc_bench.model.prompts.conversation import Turn, object_pieces
 from verilocc_bench.model.prompts.source_hash import source_hash
-from verilocc_bench.settings.allocator import Decoding, FeedbackKind
+from verilocc_bench.settings.allocator import FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
 
@@ -41,8 +41,6 @@ class PromptFormat(ABC):
 
     def check(self, settings: LanguageModelSettings) -> None:
         """Raises InputError for settings that this format cannot meet."""
-        if settings.decoding is Decoding.CHECKED:
-            raise InputError("decoding 'checked' is for models that keep notes")
         if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
             raise InputError(
                 f"expected at least 1 token a completion, not {settings.maximum_tokens}"

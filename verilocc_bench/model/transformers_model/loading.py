@@ -46,10 +46,7 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
     with _quiet():
         configuration = _configuration(name, place, trust)
         tokenizer = _tokenizer(name, place, trust)
-        module = _module(name, place, configuration, settings)
-        with _on_device(name, device):
-            module = module.to(device)
-    module.eval()
+        module = _ready(name, place, configuration, settings, device)
     network = Network(module, device)
     ends = _end_tokens(getattr(module, "generation_config", None), module.config, tokenizer)
     codec = _codec(tokenizer, ends, settings, name)
@@ -60,6 +57,22 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
         )
     advice = Advice.from_json(getattr(configuration, CONFIGURATION_KEY, None), name)
     return TransformersModel(network, codec, revision, advice)
+
+
+def load_module(name: str, settings: LocalModelSettings) -> Any:
+    """The network alone, on its device. Raises InputError if it cannot be used."""
+    device, trust = _device(settings.device), settings.trust_remote_code
+    place, _ = _files(name, settings.model_revision, trust)
+    with _quiet():
+        return _ready(name, place, _configuration(name, place, trust), settings, device)
+
+
+def _ready(
+    name: str, place: Path, configuration: Any, settings: LocalModelSettings, device: torch.device
+) -> Any:
+    module = _module(name, place, configuration, settings)
+    with _on_device(name, device):
+        return module.to(device).eval()
 
 
 def load_tokens(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None]:
@@ -101,17 +114,24 @@ def _from(place: Path) -> dict[str, Any]:
 
 
 def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
-    """(network, tokenizer) of a folder or Hub id, in float32, to be trained on.
+    """(network, tokenizer) of a folder, Hub id or file of GGUF, in float32, to be trained on.
 
     Nothing of the model's own code is run. Raises InputError if it cannot
     be used.
     """
     settings = LocalModelSettings(dtype="float32")
-    folder, _ = find_model_folder(name, revision, with_code=False)
+    place, _ = _files(name, revision, with_code=False)
     with _quiet():
-        configuration = _configuration(name, folder, trust=False)
-        tokenizer = _tokenizer(name, folder, trust=False)
-        return _module(name, folder, configuration, settings), tokenizer
+        configuration = _configuration(name, place, trust=False)
+        tokenizer = _tokenizer(name, place, trust=False)
+        network = _module(name, place, configuration, settings)
+        if place.is_dir():
+            return network, tokenizer
+        # A network that was read from GGUF refuses to be saved.
+        plain = type(network)(network.config)
+        plain.load_state_dict(network.state_dict())
+        plain.config.quantization_config = None
+        return plain, tokenizer
 
 
 def _tokenizer(name: str, place: Path, trust: bool) -> Any:

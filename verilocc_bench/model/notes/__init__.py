@@ -1,1 +1,0 @@
-"""The network of the prompt format `text-notes`, its decoding, and its allocator."""

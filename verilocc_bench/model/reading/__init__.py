@@ -1,0 +1,1 @@
+"""The prompt format `reading`: a language model reads the text and keeps its lists aloud."""

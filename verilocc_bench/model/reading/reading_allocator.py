@@ -1,0 +1,257 @@
+"""The allocators of the format `reading`: the model, and beside it a rule and a copier.
+
+The model is greedy and free: its own words count, and a word that no answer has ends the attempt.
+The rule drafts what it may say next, which saves time and changes no answer (`talk.converse`).
+Further samples differ by the words that stand for names, which are drawn anew for each, and by a
+temperature where one is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from verilocc_bench.allocators import (
+    Answer,
+    Assistance,
+    LabelUse,
+    PromptIdentity,
+    Request,
+    Response,
+    SingleAllocator,
+    answer_from_assignment,
+)
+from verilocc_bench.errors import AllocationFailed, InputError, MissingExtraError
+from verilocc_bench.files import revision_of
+from verilocc_bench.ir import PhysicalRegister
+from verilocc_bench.model.reading.conversation import (
+    WORDS,
+    Conversation,
+    FreshNames,
+    Places,
+    Text,
+    discuss,
+    list_of,
+    number_of,
+)
+from verilocc_bench.model.reading.cut import cut
+from verilocc_bench.model.reading.reading_format import FORMAT
+from verilocc_bench.model.reading.talk import NoRoom, Speaker, WrongWord, converse
+from verilocc_bench.model.reading.teaching import taught
+from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
+from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
+
+if TYPE_CHECKING:
+    from verilocc_bench.model.reading.reading_network import ReadingNetwork
+
+CHANGE = "adapter.safetensors"
+
+
+def registers_of(text: Text, places: dict[int, str]) -> dict[int, PhysicalRegister]:
+    """An assignment of what was said of names."""
+    files = text["registers"]
+    return {
+        name: PhysicalRegister(files[register[0]], int(register[1:]))
+        for name, register in places.items()
+    }
+
+
+def _answer(request: Request, place: Callable[[Text, random.Random], dict[int, str]]) -> Answer:
+    """What comes of a text. Raises AllocationFailed."""
+    digest = hashlib.sha256(f"reading {request.seed}".encode()).digest()
+    draw = random.Random(int.from_bytes(digest[:8], "big"))  # noqa: S311
+    try:
+        text = cut(request.problem.normalized)
+        places = place(text, draw)
+        assignment = registers_of(text, places)
+    except WrongWord as error:
+        raise AllocationFailed(str(error), "unparsable") from None
+    except (InputError, NoRoom, ValueError) as error:
+        raise AllocationFailed(str(error)) from None
+    return Answer(answer_from_assignment(request.problem, assignment))
+
+
+def _discussed(
+    text: Text, draw: random.Random, speak: Callable[[Conversation], Sequence[Sequence[str]]]
+) -> dict[int, str]:
+    names = FreshNames(draw).of(text)
+    places: Places = discuss(text, names, speak)
+    return {name: places[word] for name, word in names.items() if word in places}
+
+
+class ReadingAllocator(SingleAllocator):
+    """The reference model. Raises InputError for settings that mean nothing to it."""
+
+    label_use: ClassVar[LabelUse] = LabelUse.NONE
+    assistance: ClassVar[Assistance] = FORMAT.assistance
+    tracks: ClassVar[tuple[str, ...]] = ("assign",)
+    deterministic: ClassVar[bool] = False
+    group_size: ClassVar[int] = 1  # type: ignore[assignment]
+    keeps_groups_whole: ClassVar[bool] = True
+
+    def __init__(self, name: str, folder: Path, settings: LocalModelSettings) -> None:
+        _check(name, settings)
+        try:
+            from verilocc_bench.model.reading.reading_network import load_network
+        except ImportError:
+            raise MissingExtraError("transformers", "smollm2", f"the model {name!r}") from None
+        self.begin(name, load_network(folder / CHANGE, settings), settings)
+        self.revision = revision_of([folder / CHANGE])
+
+    def begin(self, name: str, network: ReadingNetwork, settings: LocalModelSettings) -> None:
+        """With a network at hand."""
+        self.name, self._network, self.revision = name, network, "none"
+        self.tell_tokens: Callable[[int], object] = lambda _: None
+        self.settings = replace(
+            settings,
+            decoding=settings.decoding or Decoding.FREE,
+            prompt_format=FORMAT.name,
+            strategy=settings.strategy or SamplingStrategy.GREEDY,
+        )
+
+    @property
+    def prompt(self) -> PromptIdentity:  # type: ignore[override]
+        """See Allocator."""
+        return PromptIdentity(FORMAT.name, FORMAT.version, FORMAT.source_hash, 0)
+
+    def allocate(self, request: Request) -> Answer:
+        """See Allocator."""
+        answer = self.respond_to(request).answer
+        assert answer is not None
+        return answer
+
+    def respond_to(self, request: Request) -> Response:
+        """The answer with its counts. Raises AllocationFailed."""
+        counts = {"completion_tokens": 0, "prompt_tokens": 0, "asks": 0}
+
+        def speak(conversation: Conversation) -> list[list[str]]:
+            speaker = Speaker(conversation)
+            try:
+                self._converse(speaker, request.seed)
+            finally:
+                counts["asks"] += 1
+                counts["completion_tokens"] += speaker.own
+                counts["prompt_tokens"] += len(speaker.words) - speaker.own
+            return speaker.answers
+
+        answer = _answer(request, lambda text, draw: _discussed(text, draw, speak))
+        return Response(answer, details=counts)
+
+    def _converse(self, speaker: Speaker, seed: int) -> None:
+        from verilocc_bench.model.reading.reading_network import LONGEST, chance
+
+        draw: Any = None
+        if self.settings.strategy is not SamplingStrategy.GREEDY and self.settings.temperature:
+            draw = chance(self.settings.temperature, seed)
+        self._network.begin()
+        converse(
+            speaker,
+            lambda words, place: self._network.read(words, place, draw),
+            LONGEST,
+            self.tell_tokens,
+        )
+
+
+def _check(name: str, settings: LocalModelSettings) -> None:
+    """Raises InputError for settings that mean nothing to a model of this format."""
+    if settings.prompt_format not in (None, FORMAT.name):
+        raise InputError(f"this model knows the prompt format {FORMAT.name} alone", source=name)
+    if settings.decoding is Decoding.CONSTRAINED:
+        raise InputError(f"a model of the format {FORMAT.name} is free or guided", source=name)
+    if settings.strategy is SamplingStrategy.PRIORITY:
+        raise InputError(f"priority sampling is not for the format {FORMAT.name}", source=name)
+    if settings.feedback is FeedbackKind.REPAIR:
+        raise InputError(f"feedback 'repair' is not for the format {FORMAT.name}", source=name)
+    for value, flag in (
+        (settings.few_shot, "--few-shot"),
+        (settings.window_registers, "--window-registers"),
+        (settings.maximum_tokens, "--max-tokens"),
+        (settings.model_revision, "--model-revision"),
+        (settings.chat, "--chat"),
+        (settings.thinking_tokens, "--thinking-tokens"),
+        (settings.extract, "--extract"),
+        (settings.system, "--system"),
+        (settings.reasoning_effort, "--reasoning-effort"),
+        (settings.chat_template_kwargs, "--chat-template-kwargs"),
+    ):
+        if value:
+            raise InputError(f"{flag} means nothing to the format {FORMAT.name}", source=name)
+
+
+@dataclass(frozen=True)
+class BesideAllocator(SingleAllocator):
+    """Allocates from what the model is shown, by other means."""
+
+    name: str
+    description: str
+    place: Callable[[Text, random.Random], dict[int, str]]
+    settings: AllocatorSettings = field(default_factory=AllocatorSettings)
+
+    revision: ClassVar[None] = None
+    assistance: ClassVar[Assistance] = FORMAT.assistance
+    deterministic: ClassVar[bool] = True
+    label_use: ClassVar[LabelUse] = LabelUse.NONE
+    tracks: ClassVar[tuple[str, ...]] = ("assign",)
+
+    def allocate(self, request: Request) -> Answer:
+        """See Allocator. Raises AllocationFailed."""
+        return _answer(request, self.place)
+
+
+def by_rule(text: Text, draw: random.Random) -> dict[int, str]:
+    """All that the teacher says. Raises AllocationFailed where it finds no place."""
+
+    def speak(conversation: Conversation) -> list[list[str]]:
+        _, answers, ends = taught(conversation)
+        if not ends:
+            raise AllocationFailed("no list has a block that is wide enough")
+        return [[WORDS[word] for word in answer] for answer in answers]
+
+    return _discussed(text, draw, speak)
+
+
+def copied(text: Text, _: random.Random) -> dict[int, str]:
+    """A known name as before, a new one on the lowest registers never used.
+
+    Raises AllocationFailed where these run out.
+    """
+    left = {
+        file: {u for u in range(count) if f"{file}{u}" not in text["fixed"]}
+        for file, count in text["budget"].items()
+    }
+    kinds: dict[int, str] = {}
+    for item in (item for line in text["lines"] for item in line):
+        name, kind = (item, text["default"]) if isinstance(item, int) else item
+        kinds.setdefault(name, kind)
+    places: dict[int, str] = {}
+    backwards = (number_of(item) for line in reversed(text["lines"]) for item in line)
+    for name in dict.fromkeys(backwards):
+        file, step = list_of(kinds[name])
+        width = int(kinds[name].split()[0])
+        fitting = (s for s in sorted(left[file]) if s % step == 0)
+        start = next((s for s in fitting if set(range(s, s + width)) <= left[file]), None)
+        if start is None:
+            raise AllocationFailed("no registers are left that were never used")
+        left[file] -= set(range(start, start + width))
+        places[name] = f"{file}{start}"
+    return places
+
+
+BESIDE = {
+    allocator.name: allocator
+    for allocator in (
+        BesideAllocator(
+            "reference-rule",
+            "the rule that the reference model has learnt, without a network",
+            by_rule,
+        ),
+        BesideAllocator(
+            "reference-copier", "each virtual register on registers never used, in order", copied
+        ),
+    )
+}
+"""The allocators beside the model, by name."""

@@ -1,0 +1,124 @@
+"""SmolLM2 with the change that the reference model has learnt, which reads words by their numbers.
+
+The change is a file of safetensors: of each kind of matrix two factors of low rank, all layers in
+one, and the words, as whole numbers with scales, entropy-coded; and the norms.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from transformers import DynamicCache
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.reading.conversation import WORDS
+from verilocc_bench.model.transformers_model.loading import load_module
+from verilocc_bench.settings.language_model import LocalModelSettings
+
+BASE = "smollm2"
+ANGLES = 500_000.0
+"""The base of the positions' angles."""
+LONGEST = 40_960
+"""Words of a conversation, on which it has learnt."""
+MATRICES = {
+    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "o": ("self_attn.o_proj",),
+    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
+    "down": ("mlp.down_proj",),
+}
+
+
+class ReadingNetwork:
+    """A causal language model of transformers over the words of the conversation."""
+
+    def __init__(self, module: Any, device: torch.device) -> None:
+        self._module, self._device = module, device
+        self._cache = DynamicCache()
+
+    def begin(self) -> None:
+        """Forgets all."""
+        self._cache = DynamicCache()
+
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
+    def read(self, words: Sequence[int], place: int, draw: Any = None) -> list[int]:
+        """A next word after each of these, the first of which stands at `place`.
+
+        It is the likeliest, or drawn by `draw`. What was read there before is forgotten.
+        """
+        if (more := self._cache.get_seq_length() - place) > 0:
+            self._cache.crop(-more)
+        tokens = torch.tensor([words], device=self._device)
+        scores = self._module(tokens, past_key_values=self._cache, use_cache=True).logits[0].float()
+        if draw is not None:
+            scores = scores + draw(scores)
+        numbers: list[int] = scores.argmax(-1).tolist()
+        return numbers
+
+
+def chance(temperature: float, seed: int) -> Any:
+    """What makes the likeliest word one drawn by chance, at this temperature."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(scores: torch.Tensor) -> torch.Tensor:
+        noise = torch.empty(scores.shape).exponential_(generator=generator)
+        return (-temperature * noise.log()).to(scores.device)
+
+    return draw
+
+
+def load_network(path: Path, settings: LocalModelSettings) -> ReadingNetwork:
+    """The base with the change of a file. Raises InputError for a file of another form."""
+    if settings.dtype == "auto":
+        settings = replace(settings, dtype="float32")
+    base = load_module(BASE, settings)
+    try:
+        module = with_change(base, load_file(path))
+    except (KeyError, RuntimeError, ValueError, zlib.error) as error:
+        raise InputError(f"no change of {BASE}: {error}", source=str(path)) from error
+    return ReadingNetwork(module, module.device)
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def with_change(base: Any, parts: dict[str, torch.Tensor]) -> Any:
+    """A network that is the base with a change, and reads the words of the conversation."""
+    words, norms = _whole(parts, "words"), parts["norms"].float()
+    if len(words) < len(WORDS):
+        raise ValueError(f"{len(words)} words of {len(WORDS)}")
+    configuration = deepcopy(base.config)
+    configuration.vocab_size = len(words)
+    configuration.max_position_embeddings = LONGEST
+    configuration.rope_parameters = {"rope_type": "default", "rope_theta": ANGLES}
+    device, dtype = base.device, base.dtype
+    base.set_input_embeddings(torch.nn.Embedding(*words.shape))
+    base.tie_weights()
+    with torch.device("meta"):
+        module = type(base)(configuration)
+    module.load_state_dict(base.state_dict(), strict=False, assign=True)
+    module.tie_weights()
+    module.get_input_embeddings().weight.copy_(words)
+    for kind, names in MATRICES.items():
+        changes = torch.bmm(_whole(parts, kind + ".out"), _whole(parts, kind + ".in").mT)
+        for layer, change in zip(module.model.layers, changes, strict=True):
+            matrices = [layer.get_submodule(name).weight for name in names]
+            of_each = change.split([len(matrix) for matrix in matrices])
+            for matrix, part in zip(matrices, of_each, strict=True):
+                matrix.add_(part.to(device, dtype))
+    for index, layer in enumerate(module.model.layers):
+        layer.input_layernorm.weight.copy_(norms[2 * index])
+        layer.post_attention_layernorm.weight.copy_(norms[2 * index + 1])
+    module.model.norm.weight.copy_(norms[-1])
+    module.model.rotary_emb = type(module.model.rotary_emb)(configuration).to(device)
+    return module.to(device, dtype).eval()
+
+
+def _whole(parts: dict[str, torch.Tensor], name: str) -> torch.Tensor:
+    coded = zlib.decompress(bytes(parts[name + ":coded"].tolist()))
+    numbers = torch.frombuffer(bytearray(coded), dtype=torch.int8).float()
+    return numbers.view(*parts[name + ":shape"].tolist()) * parts[name + ":scale"].float()

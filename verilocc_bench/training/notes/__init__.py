@@ -1,1 +1,0 @@
-"""Training of models that keep notes: the windows, the run, the card."""
