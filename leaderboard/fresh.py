@@ -11,6 +11,7 @@ then anybody can build the kernels again, and see that nobody chose them.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.inspection.layout import read_manifest
-from dataset_builders.sweeps.fresh import FRESH, fresh_sweep, is_fresh
 from leaderboard.boards import BOARDS, Board
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import read_json, write_atomically
+
+FRESH = "fresh"
+"""The sweep of such a dataset: its manifest has this name, a colon, and the seed's SHA-256."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,22 +57,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def opened(name: str, dataset: Path, known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The entry of a new board. Raises InputError for a known name, or for other kernels."""
-    sweep = str(read_manifest(dataset).get("sweep"))
-    if not is_fresh(sweep):
+    manifest = read_json(dataset / "manifest.json")
+    sweep = str(manifest.get("sweep")) if isinstance(manifest, dict) else ""
+    name_of_sweep, _, digest = sweep.partition(":")
+    if name_of_sweep != FRESH:
         raise InputError(f"it is of the sweep {sweep!r}, not of {FRESH!r}", source=dataset)
     if name in {each["name"] for each in known}:
         raise InputError(f"there is a board {name!r}")
     rows = load_rows(str(dataset), split="test", track="assign")
     board = Board(
         name, f"verilocc/{name}", "assign", "test", len(rows.rows), rows.hash,
-        seed_sha256=sweep.removeprefix(f"{FRESH}:"),
+        seed_sha256=digest,
     )  # fmt: skip
     return {key: value for key, value in asdict(board).items() if value is not None}
 
 
 def closed(name: str, seed: str, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The boards with this seed at one. Raises InputError where it is not that board's seed."""
-    digest = fresh_sweep(seed).name.removeprefix(f"{FRESH}:")
+    digest = hashlib.sha256(seed.encode()).hexdigest()
     board = next((each for each in known if each["name"] == name), None)
     if board is None or board.get("seed_sha256") is None:
         raise InputError(f"there is no board {name!r} of fresh kernels")
