@@ -18,12 +18,13 @@ def run(options: argparse.Namespace) -> int:
     from verilocc_bench.training.packages import check_packages
 
     check_packages()
+    from verilocc_bench.training.recipe import read_recipe
+
+    recipe = read_recipe(Path(options.recipe), base=options.base)
     with reserved_stdout() as stdout:  # the Trainer prints its losses
         from verilocc_bench.training.export import export
-        from verilocc_bench.training.recipe import read_recipe
         from verilocc_bench.training.run import DatasetRequest, train
 
-        recipe = read_recipe(Path(options.recipe), base=options.base)
         data = DatasetRequest(options.dataset, options.revision, options.jobs)
         if options.export is not None:
             folder = export(recipe, data, options.export)

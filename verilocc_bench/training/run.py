@@ -15,6 +15,7 @@ import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,6 +71,9 @@ def train(
     transformers logs to. Raises InputError if
     the folder holds another run, or if the recipe does not fit the dataset.
     """
+    for service in report_to:
+        if find_spec(service) is None:
+            raise InputError(f"--report-to {service}: install the package {service!r} first")
     rows = load_rows(data.dataset, split=recipe.split, revision=data.revision).rows
     torch.set_num_threads(recipe.training.threads)
     transformers.set_seed(recipe.seed)

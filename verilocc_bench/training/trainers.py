@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,9 +111,6 @@ def verdict_trainer(setting: Setting, rows: Sequence[Row], verdicts: Verdicts) -
 def _common(setting: Setting) -> dict[str, Any]:
     """The arguments that both trainers take."""
     recipe, options = setting.recipe, setting.recipe.training
-    for service in setting.report_to:
-        if find_spec(service) is None:
-            raise InputError(f"--report-to {service}: install the package {service!r} first")
     return {
         "output_dir": str(setting.checkpoints),
         "per_device_train_batch_size": options.batch,
