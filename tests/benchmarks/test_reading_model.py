@@ -9,6 +9,7 @@ from benchmarks.reading_model.extract import lengths
 from verilocc_bench.model.reading.conversation import FreshNames, discuss
 from verilocc_bench.model.reading.cut import cut
 from verilocc_bench.model.reading.talk import Listener
+from verilocc_bench.model.reading.teaching import taught
 
 MADE_UP = {
     "made_up": lambda rng: made_up.made_up(rng, 120),
@@ -41,9 +42,8 @@ def test_names_that_overlap_do_not_fit() -> None:
     assert not data.fits(text, {name: r for name, r in places.items() if name})
 
 
-def test_a_row_has_no_word_to_learn_that_cannot_be_known() -> None:
-    """An order of the lists that is drawn by chance is not learnt."""
+def test_an_order_drawn_by_chance_is_not_learnt() -> None:
     rng = random.Random(1)
-    words, meanings = data.row(made_up.random_opening, 3000, rng, kinds=[("opening", 1.0)])
-    assert len(words) == len(meanings) == 3000
-    assert 0 < (meanings > 0).sum() < 3000
+    talk = data.one_conversation(made_up.fragmented(rng), "opening", rng, FreshNames(rng))
+    assert any(taught(talk)[0].meanings)
+    assert not any(taught(talk, rng)[0].meanings)
