@@ -19,7 +19,7 @@ from verilocc_bench.cli import main
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError
 from verilocc_bench.training.examples import Examples
-from verilocc_bench.training.network import begin
+from verilocc_bench.training.network import begin, check_packing
 from verilocc_bench.training.own_words import words_of
 from verilocc_bench.training.recipe import ModelRecipe
 from verilocc_bench.training.run import DatasetRequest, train
@@ -150,6 +150,16 @@ def test_packed_examples_do_not_see_each_other(tmp_path: Path) -> None:
     assert packed == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("kind", [transformers.OPTConfig, transformers.BloomConfig])
+def test_a_model_that_cannot_pack_is_refused(kind: Any) -> None:
+    torch.manual_seed(0)
+    own = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "n_head": 2}
+    configuration = kind(vocab_size=50, ffn_dim=32, word_embed_proj_dim=16, **own)
+    network = transformers.AutoModelForCausalLM.from_config(configuration)
+    with pytest.raises(InputError, match=r"a/b: training: .*'packing: false'"):
+        check_packing(network, "a/b")
+
+
 def test_the_loss_falls_on_shards(rows_folder: Path, tmp_path: Path) -> None:
     shards = tmp_path / "shards"
     shards.mkdir()
@@ -181,6 +191,9 @@ def test_verdicts_are_rewards(rows_folder: Path, tmp_path: Path) -> None:
     assert len(said) == 4
     config = json.loads((folder / "config.json").read_text())
     assert config["verilocc_bench"]["prompt_format"] == "whole"
+    few = recipe(tmp_path, sources=[], reward=asked, training=options | {"accumulation": 32})
+    with pytest.raises(InputError, match=r"a step asks \d+ kernels, and there are 2"):
+        train(few, request(rows_folder), tmp_path / "few", verdicts=verdicts)
 
 
 def test_an_export_is_trained_elsewhere(

@@ -37,6 +37,8 @@ def begin(recipe: Recipe, rows: Iterable[Row]) -> tuple[Any, Any, list[int]]:
     except (ValueError, ImportError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"model: attention: {reason}", source=model.pretrained) from None
+    if recipe.training.packing and model.attention in ("sdpa", "eager"):
+        check_packing(network, model.pretrained)
     words: list[int] = []
     if model.own_words:
         texts = (text for row in rows for text in (row.normalized, row.assignment or ""))
@@ -44,6 +46,23 @@ def begin(recipe: Recipe, rows: Iterable[Row]) -> tuple[Any, Any, list[int]]:
     if recipe.training.precision == "bfloat16" and model.lora is not None:
         network.to(torch.bfloat16)
     return network, tokenizer, words
+
+
+def check_packing(network: Any, source: str) -> None:
+    """Raises InputError if examples that share a sequence would see each other."""
+    ids = torch.arange(12)[None] % network.get_input_embeddings().weight.shape[0]
+    places = {"position_ids": torch.arange(12)[None] % 6, "use_cache": False}
+    network.eval()
+    with torch.no_grad():
+        alone = network(input_ids=ids[:, 6:], use_cache=False).logits
+        try:
+            packed = network(input_ids=ids, **places).logits[:, 6:]
+        except TypeError:  # it takes no positions
+            packed = torch.full_like(alone, torch.inf)
+    network.train()
+    if (packed - alone).abs().max() > 1e-4 * alone.abs().max():
+        message = "with this model examples in a sequence see each other: 'packing: false'"
+        raise InputError(f"training: {message} keeps them apart", source=source)
 
 
 def low_rank_options(recipe: Recipe, network: Any, words: list[int]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def train(
         "dataset": data_source(data.dataset, data.revision, rows),
         "versions": versions(),
     }
-    processes = PartialState()
+    processes = PartialState(cpu=not torch.cuda.is_available())
     with processes.main_process_first():
         claim_folder(output, told)
         done = (output / FINISHED).exists()

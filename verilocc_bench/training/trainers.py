@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import datasets
+import torch
 import transformers
 
 from verilocc_bench.dataset import Row
@@ -89,8 +90,14 @@ def verdict_trainer(setting: Setting, rows: Sequence[Row], verdicts: Verdicts) -
     if not asked:
         most = options.maximum_tokens
         raise InputError(f"no prompt has at most {most} tokens ('maximum_tokens')")
-    if options.batch * options.accumulation % wanted.generations:
+    answers = options.batch * options.accumulation
+    if answers % wanted.generations:
         raise InputError("reward: generations: expected a divisor of batch times accumulation")
+    if len(asked) < answers // wanted.generations:  # TRL would train no step, and say nothing
+        raise InputError(
+            f"a step asks {answers // wanted.generations} kernels, and there are {len(asked)}: "
+            "expected a smaller batch or accumulation"
+        )
     arguments = GRPOConfig(
         **_common(setting),
         num_generations=wanted.generations,
@@ -123,6 +130,7 @@ def _common(setting: Setting) -> dict[str, Any]:
         "weight_decay": options.weight_decay,
         "adam_beta2": options.adam_beta2,
         "max_grad_norm": options.gradient_norm,
+        "use_cpu": not torch.cuda.is_available(),
         "bf16": options.precision == "bfloat16",
         "logging_first_step": True,  # so that the log of a short run has a loss
         "logging_steps": options.log_steps,
