@@ -111,7 +111,8 @@ def write_expert_dataset(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     there.
     """
     use_fake_libraries(patch)
-    patch.setattr(writer, "_embedded_functions", dict)
+    functions_of = writer._functions_of
+    patch.setattr(writer, "_functions_of", lambda n: {} if n == "mini" else functions_of(n))
     patch.setattr(writer, "better_labels", _best_of_mini)
     points = [point for library in LIBRARIES for point in library.points()]
     journal = Journal(folder.parent.with_name(f"{folder.parent.name}.work"), {})

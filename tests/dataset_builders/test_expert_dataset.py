@@ -180,7 +180,7 @@ def test_it_is_evaluated_by_name(around: Path, capsys: pytest.CaptureFixture[str
 def test_beside_is_for_experts_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     arguments = ["build", "--sweep", "mini", "--beside", "x", "--output", str(tmp_path / "new")]
     assert main(arguments) == 2
-    assert "--beside is for the sweep 'expert'" in capsys.readouterr().err
+    assert "--beside is for the sweeps 'fresh' and 'expert'" in capsys.readouterr().err
 
 
 def candidate(place: int, tokens: Tokens) -> RowCandidate:

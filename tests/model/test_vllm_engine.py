@@ -77,7 +77,7 @@ def test_it_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     refused("two GPUs, not more", tensor_parallel=3)
     refused("CUDA_VISIBLE_DEVICES", device="cpu")
     refused("GGUF", name="smollm2")
-    refused("--engine means nothing", name="reference")
+    refused("--engine means nothing", name="reference-llm")
     refused("is for --engine vllm", engine=None)
     refused("cannot be constrained", decoding=Decoding.CONSTRAINED)
 

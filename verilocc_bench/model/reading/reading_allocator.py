@@ -168,6 +168,7 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         raise InputError(f"feedback 'repair' is not for the format {FORMAT.name}", source=name)
     for value, flag in (
         (settings.few_shot, "--few-shot"),
+        (settings.engine, "--engine"),
         (settings.window_registers, "--window-registers"),
         (settings.maximum_tokens, "--max-tokens"),
         (settings.model_revision, "--model-revision"),
