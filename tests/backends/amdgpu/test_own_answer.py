@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections.abc import Callable
@@ -57,9 +58,13 @@ def check_all(text: str, arch: str, llc: Llc) -> list[str]:
     return absent
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize("path", some_of(KERNELS), ids=lambda path: path.stem)
-def test_small_kernels(path: Path, arch: str, llc: Llc) -> None:
+@pytest.mark.parametrize(
+    "case",
+    some_of(itertools.product(KERNELS, ("gfx90a", "gfx942"))),
+    ids=lambda case: f"{case[0].stem}-{case[1]}",
+)
+def test_small_kernels(case: tuple[Path, str], llc: Llc) -> None:
+    path, arch = case
     for absence in check_all(path.read_text(), arch, llc):
         assert absence.startswith(("llc splits live ranges: ", CONTRADICTED))
 
