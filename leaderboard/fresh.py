@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         each.add_argument("--boards", type=Path, default=BOARDS, help="default: %(default)s")
     options = parser.parse_args(arguments)
     try:
-        known = json.loads(options.boards.read_text("utf-8"))
+        known = read_json(options.boards)
         if options.command == "open":
             changed = [*known, opened(options.name, options.dataset, known)]
         else:

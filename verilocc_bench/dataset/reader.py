@@ -124,7 +124,8 @@ def iterate_rows(
 ) -> Iterator[Row]:
     """The same rows one by one, in the order of the files, without holding all of them.
 
-    A dataset on the Hub does not go into the local cache. Raises InputError like
+    A dataset on the Hub does not go into the local cache. The hash of a version is not checked, as
+    that takes all rows. Raises InputError like
     load_rows, before the first row.
     """
     config = _config(track)

@@ -38,12 +38,18 @@ def tag_of(name: str) -> str | None:
 
 
 def check_version(name: str, split: str, found: str) -> None:
-    """Raises InputError if the name has a version and the split's hash is not of that version."""
-    number = split_version(name)[1]
+    """Raises InputError if the name has a version and the split's hash is not of that version.
+
+    A folder, or a copy on the Hub, may have any name; a dataset's own name must be the version's.
+    """
+    plain, number = split_version(name)
     if number is None:
         return
+    dataset = plain.rpartition("/")[2].partition(":")[0]
+    own = {each.rpartition("@")[0] for each in known_versions().values()}
     version = known_versions().get(found)
-    if version is None or version.rpartition("@")[2] != number:
+    known, _, known_number = (version or "").rpartition("@")
+    if known_number != number or (dataset in own and dataset != known):
         there = "is of no known version" if version is None else f"is of {version}"
         raise InputError(
             f"the split {split!r} with the hash {found[:16]}… {there}; known are "

@@ -173,6 +173,8 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
         match hazard:
             case HazardKind.WRITE_AFTER_READ:
                 firsts = late[earlier]
+                # Products run in order: a later one may write over a factor of an earlier one,
+                # but ptxas never lets it write over what that one adds to.
                 if is_product(instructions[earlier]) and is_product(instructions[later]):
                     added = added_to(instructions[earlier])
                     firsts = [each for each in firsts if each.reference - 1 == added]
@@ -183,6 +185,8 @@ def _without_wait(function: SassFunction) -> Iterator[ApartPair]:
                 yield from _pairs(hazard, earlier, definitions[earlier], later, uses[later])
     for index, instruction in enumerate(instructions):
         if is_product(instruction):
+            # What a product writes and what it reads stay apart where the code has them apart:
+            # neither may begin inside the other. ptxas has no such overlap.
             written = definitions[index]
             read = [each for each in late[index] if each.file == "R"]
             firsts = [each for each in read if not each.offset]
