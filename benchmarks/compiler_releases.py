@@ -152,7 +152,10 @@ def _of_ptxas(path: Path, point: SweepPoint, text: str) -> dict[str, Any]:
             return {"failed": run.stderr[:200]}
         used, stored = _USED.search(run.stderr), _STORED.search(run.stderr)
         assert used
-        found = {"registers": int(used[1]), "spills": int(stored[1]) // 4 if stored else 0}
+        found: dict[str, Any] = {
+            "registers": int(used[1]),
+            "spills": int(stored[1]) // 4 if stored else 0,
+        }
         try:
             problem = load_problem(cubin)
             found["bound"] = problem_of(problem).pressure.maximum[VECTOR]
@@ -166,12 +169,12 @@ def _llvm_version(path: Path) -> str:
     command = [str(path), "--version"] if path.is_file() else [sys.executable, "-c", code]
     environment = {**os.environ} if path.is_file() else {**os.environ, "PYTHONPATH": str(path)}
     told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return "LLVM " + re.findall(r"\d+\.\d+\.\d+", told.stdout)[0]
+    return "LLVM " + str(re.findall(r"\d+\.\d+\.\d+", told.stdout)[0])
 
 
 def _ptxas_version(path: Path) -> str:
     told = subprocess.run([str(path), "--version"], capture_output=True, text=True, check=True)
-    return re.findall(r"V(\d+\.\d+\.\d+)", told.stdout)[0]
+    return str(re.findall(r"V(\d+\.\d+\.\d+)", told.stdout)[0])
 
 
 def _report(lines: list[dict[str, Any]]) -> str:
