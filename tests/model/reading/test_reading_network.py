@@ -90,6 +90,18 @@ def test_it_reads_as_the_network_that_was_trained(change: Path) -> None:
     assert drawn[0] == drawn[1] != expected
 
 
+@pytest.mark.parametrize(("unit", "dtype"), [(True, "bfloat16"), (False, "float32")])
+def test_the_dtype_auto_is_what_the_processor_multiplies(
+    change: Path, monkeypatch: pytest.MonkeyPatch, unit: bool, dtype: str
+) -> None:
+    monkeypatch.setattr(reading_network, "has_matrix_unit", lambda: unit)
+    monkeypatch.setattr(
+        reading_network, "load_module", lambda _, s: base_model().to(getattr(torch, s.dtype))
+    )
+    allocator = ReadingAllocator("m", change.parent, SETTINGS)
+    assert allocator.settings.dtype == dtype
+
+
 def test_what_has_not_learnt_is_wrong(change: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading_network, "load_network", lambda *_: network_of(change))
     allocator = ReadingAllocator("m", change.parent, SETTINGS)

@@ -99,7 +99,8 @@ class ReadingAllocator(SingleAllocator):
             from verilocc_bench.model.reading.reading_network import load_network
         except ImportError:
             raise MissingExtraError("transformers", "smollm2", f"the model {name!r}") from None
-        self.begin(name, load_network(folder / CHANGE, settings), settings)
+        network = load_network(folder / CHANGE, settings)
+        self.begin(name, network, replace(settings, dtype=network.dtype))
         self.revision = revision_of([folder / CHANGE])
 
     def begin(self, name: str, network: ReadingNetwork, settings: LocalModelSettings) -> None:

@@ -19,7 +19,7 @@ from transformers import DynamicCache
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.reading.conversation import WORDS
-from verilocc_bench.model.transformers_model.loading import load_module
+from verilocc_bench.model.transformers_model.loading import device_of, load_module
 from verilocc_bench.settings.language_model import LocalModelSettings
 
 BASE = "smollm2"
@@ -41,6 +41,11 @@ class ReadingNetwork:
     def __init__(self, module: Any, device: torch.device) -> None:
         self._module, self._device = module, device
         self._cache = DynamicCache()
+
+    @property
+    def dtype(self) -> str:
+        """The numbers it computes with, such as `bfloat16`."""
+        return str(self._module.dtype).removeprefix("torch.")
 
     def begin(self) -> None:
         """Forgets all."""
@@ -73,10 +78,22 @@ def chance(temperature: float, seed: int) -> Any:
     return draw
 
 
+def has_matrix_unit() -> bool:
+    """Whether this processor multiplies matrices of bfloat16 (AMX)."""
+    # PyTorch 2.9 and before do not tell.
+    tell: Any = getattr(torch.cpu, "get_capabilities", dict)
+    return bool(tell().get("amx_bf16", False))
+
+
 def load_network(path: Path, settings: LocalModelSettings) -> ReadingNetwork:
-    """The base with the change of a file. Raises InputError for a file of another form."""
+    """The base with the change of a file. Raises InputError for a file of another form.
+
+    The dtype `auto` is bfloat16, in which it has learnt, except on a processor that multiplies no
+    matrices of it: there float32 is faster.
+    """
     if settings.dtype == "auto":
-        settings = replace(settings, dtype="float32")
+        slow = device_of(settings.device).type == "cpu" and not has_matrix_unit()
+        settings = replace(settings, dtype="float32" if slow else "bfloat16")
     base = load_module(BASE, settings)
     try:
         module = with_change(base, load_file(path))

@@ -21,8 +21,8 @@ from verilocc_bench.model.reading.teaching import Said, Teacher
 MOST_WORDS: Mapping[str, int] = {"opening": 2500, "place": 64}
 """Of an answer; of all others 5."""
 MOST_SWEPT = 3000
-DRAFT, SHORT_DRAFT = 1024, 128
-"""Words of a draft at most, and after a word that was not the draft's."""
+LONGEST_DRAFT, SHORTEST_DRAFT = 1024, 16
+"""Words. A draft has twice as many words as counted of the one before."""
 
 
 class WrongWord(Exception):
@@ -143,7 +143,7 @@ def converse(
     own word stands, and the teacher drafts anew after it. So each word is the one that the model
     says when it reads word by word, but for rounding.
     """
-    place, size = 0, DRAFT
+    place, size = 0, LONGEST_DRAFT
     while not speaker.over():
         words = [*speaker.words[place:], *speaker.draft(size)][: longest - place]
         if not words:
@@ -157,5 +157,5 @@ def converse(
             if speaker.over() or last or words[index] != speaker.words[place + index]:
                 break
         place += index
-        size = DRAFT if index == len(words) else SHORT_DRAFT
+        size = min(LONGEST_DRAFT, max(SHORTEST_DRAFT, 2 * index))
         tell(speaker.own - before)

@@ -38,7 +38,7 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
     if settings.dtype not in DTYPES:
         expected = ", ".join(DTYPES)
         raise InputError(f"unknown dtype {settings.dtype!r}; expected one of {expected}")
-    device = _device(settings.device)
+    device = device_of(settings.device)
     if is_gguf(name) and settings.dtype == "auto":
         settings = replace(settings, dtype="bfloat16" if device.type == "cuda" else "float32")
     trust = settings.trust_remote_code
@@ -61,7 +61,7 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
 
 def load_module(name: str, settings: LocalModelSettings) -> Any:
     """The network alone, on its device. Raises InputError if it cannot be used."""
-    device, trust = _device(settings.device), settings.trust_remote_code
+    device, trust = device_of(settings.device), settings.trust_remote_code
     place, _ = _files(name, settings.model_revision, trust)
     with _quiet():
         return _ready(name, place, _configuration(name, place, trust), settings, device)
@@ -139,7 +139,8 @@ def _tokenizer(name: str, place: Path, trust: bool) -> Any:
         return transformers.AutoTokenizer.from_pretrained(**_from(place), trust_remote_code=trust)
 
 
-def _device(name: str | None) -> torch.device:
+def device_of(name: str | None) -> torch.device:
+    """The device of a name; without one a GPU where there is one. Raises InputError."""
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
