@@ -8,9 +8,12 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import check_certificate, lower_bound
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.score import (
+    CODE_WEIGHTS,
     certified_bound,
+    code_score,
     kernel_score,
     known_bounds,
+    occupancy_score,
     register_score,
     score_record,
 )
@@ -33,16 +36,50 @@ def test_the_anchors(registers: int, bound: int, compiler: int | None, score: fl
 
 
 def test_a_kernel_scores_by_its_share_of_valid_samples() -> None:
-    kernel = {"id": "?", "samples": 4, "valid": 1, "registers": 48, "label_registers": 48}
+    kernel = {
+        "id": "?", "samples": 4, "valid": 1, "registers": 48, "label_registers": 48,
+        "occupancy": 8, "label_occupancy": 8, "occupancy_at_bound": 10,
+    }  # fmt: skip
     assert kernel_score({**kernel, "bound": 40}) == 0.5 / 4
     assert kernel_score({**kernel, "bound": 40, "certified_bound": 48}) == 1 / 4
     none = {**kernel, "valid": 0, "registers": None, "bound": None}
     assert kernel_score(none) == 0
     found = score_record([{**kernel, "valid": 4, "bound": 48}, none])
     assert (found["score"], found["score_possible"]) == (0.5, 0.5)
+    assert found["score_occupancy"] == 0.25
     assert found["score_low"] == 0
     assert found["score_high"] == 1
     assert set(score_record([]).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("occupancy", "label", "at_bound", "score"),
+    [
+        (10, 8, 10, 1.0), (8, 8, 10, 0.5), (6, 8, 10, 1 / 3),
+        (8, 8, 8, 1.0), (7, 8, 8, 0.5), (9, None, 10, 0.5),
+    ],
+)  # fmt: skip
+def test_occupancy_scores_by_the_same_form(
+    occupancy: int, label: int | None, at_bound: int, score: float
+) -> None:
+    kernel = {"samples": 2, "valid": 1, "occupancy": occupancy, "label_occupancy": label}
+    found = occupancy_score({**kernel, "occupancy_at_bound": at_bound})
+    assert found == pytest.approx(score / 2)
+    assert occupancy_score({**kernel, "valid": 0}) == 0
+
+
+def test_machine_code_scores_by_its_cost() -> None:
+    def kernel(moves: int | None, valid: int = 1) -> dict[str, object]:
+        label = dict.fromkeys(CODE_WEIGHTS, 8)  # costs 27 * 8
+        code = {"answer": {**label, "loop_register_moves": moves}, "label": label, "refused": None}
+        return {"samples": 1, "valid": valid, "machine_code": code}
+
+    assert code_score(kernel(8)) == 0.5
+    assert code_score(kernel(2)) == pytest.approx(216 / (216 + 96))
+    assert code_score(kernel(8, valid=0)) == 0
+    assert code_score(kernel(None)) is None
+    refused = {"answer": None, "label": None, "refused": "no code"}
+    assert code_score({"samples": 1, "valid": 1, "machine_code": refused}) is None
 
 
 def test_the_bounds_of_mini_are_proved_and_nearly_all_are_reached() -> None:

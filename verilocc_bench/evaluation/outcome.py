@@ -28,6 +28,7 @@ from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.prepared import PreparedRow
 from verilocc_bench.evaluation.records import Outcome
+from verilocc_bench.evaluation.score import certified_bound
 
 
 def measure_outcome(
@@ -58,6 +59,7 @@ def measure_outcome(
     spill_cost, move_cost = None, None
     if prepared.row.track == "split":
         spill_cost, move_cost = (0, 0) if edited is None else edit_costs(problem, edited)
+    least = certified_bound(problem.id, bound, prepared.row.best_lower_bound)
     executed, assignment = _as_executed(problem, answer, edited)
     return Outcome(
         sample=sample,
@@ -66,6 +68,7 @@ def measure_outcome(
         bound=bound,
         occupancy=verdict.occupancy,
         label_occupancy=None if label is None else label.occupancy,
+        occupancy_at_bound=problem.occupancy({problem.target.vector_files[0]: least}),
         identity_copies=count_identity_copies(executed, assignment),
         bank_conflicts=count_bank_conflicts(executed, assignment),
         spill_cost=spill_cost,

@@ -114,7 +114,8 @@ class Judged:
 class Outcome:
     """The quality of the first valid sample of a function, which is number `sample`.
 
-    `label_registers` and `label_occupancy` are None without a label.
+    `label_registers` and `label_occupancy` are None without a label. `occupancy_at_bound` is what
+    the highest proved bound of vector registers would allow, if nothing else limits it.
     `spill_cost` and `move_cost` are None on the assign track.
     """
 
@@ -124,6 +125,7 @@ class Outcome:
     bound: int
     occupancy: int
     label_occupancy: int | None
+    occupancy_at_bound: int
     identity_copies: int
     bank_conflicts: BankConflicts
     spill_cost: int | None = None

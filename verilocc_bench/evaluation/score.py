@@ -10,6 +10,15 @@ from typing import Any
 
 from verilocc_bench.evaluation.metrics import bootstrap_interval, mean
 
+CODE_WEIGHTS = {
+    "loop_instructions": 1,
+    "loop_waits": 2,
+    "loop_wait_states": 2,
+    "loop_register_moves": 20,
+    "bank_conflicts": 2,
+}
+"""What an instruction of each kind costs, as the objective `machine-code` weighs it."""
+
 
 def register_score(registers: int, bound: int, compiler: int | None) -> float:
     """1 at the bound, 0.5 at the compiler's registers, and falling towards 0 above them.
@@ -17,8 +26,11 @@ def register_score(registers: int, bound: int, compiler: int | None) -> float:
     1 / (1 + (registers - bound) / (compiler - bound)). Where the compiler reaches the bound, or
     gave no answer, its distance counts as one register.
     """
-    distance = max(1, (bound + 1 if compiler is None else compiler) - bound)
-    return 1 / (1 + (registers - bound) / distance)
+    return _anchored(registers - bound, None if compiler is None else compiler - bound)
+
+
+def _anchored(distance: float, of_compiler: float | None) -> float:
+    return 1 / (1 + distance / max(1, of_compiler or 0))
 
 
 @cache
@@ -49,8 +61,42 @@ def kernel_score(kernel: Mapping[str, Any]) -> float:
     """
     if not kernel["valid"]:
         return 0.0
+    one = register_score(kernel["registers"], bound_of(kernel), kernel["label_registers"])
+    return _share(kernel) * one
+
+
+def occupancy_score(kernel: Mapping[str, Any]) -> float:
+    """The same with waves or warps: 1 at as many as the bound allows, 0.5 at the compiler's."""
+    if not kernel["valid"]:
+        return 0.0
+    most, compiler = kernel["occupancy_at_bound"], kernel["label_occupancy"]
+    of_compiler = None if compiler is None else most - compiler
+    return _share(kernel) * _anchored(most - kernel["occupancy"], of_compiler)
+
+
+def code_score(kernel: Mapping[str, Any]) -> float | None:
+    """The same with the cost of the machine code: the bound is 0, as none is proved.
+
+    None where there is no code, or where the back end does not count what it costs.
+    """
+    if not kernel["valid"]:
+        return 0.0
+    code = kernel["machine_code"]
+    if code is None or code["refused"] is not None:
+        return None
+    own, compiler = _code_cost(code["answer"]), _code_cost(code["label"])
+    return _share(kernel) / (1 + own / compiler) if own is not None and compiler else None
+
+
+def _code_cost(figures: Mapping[str, float | None]) -> float | None:
+    counts = [(weight, figures[name]) for name, weight in CODE_WEIGHTS.items()]
+    known = [weight * count for weight, count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _share(kernel: Mapping[str, Any]) -> float:
     share: float = kernel["valid"] / kernel["samples"]
-    return share * register_score(kernel["registers"], bound_of(kernel), kernel["label_registers"])
+    return share
 
 
 def score_record(kernels: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[str, float | None]:
@@ -66,6 +112,7 @@ def score_record(kernels: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[st
         "score_low": low,
         "score_high": high,
         "score_possible": mean([float(is_reached(kernel)) for kernel in kernels]),
+        "score_occupancy": mean([occupancy_score(kernel) for kernel in kernels]),
     }
 
 

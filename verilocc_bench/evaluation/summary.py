@@ -15,7 +15,7 @@ from verilocc_bench.evaluation.metrics import (
     shares,
 )
 from verilocc_bench.evaluation.records import Outcome, RowResult, Sample
-from verilocc_bench.evaluation.score import certified_bound, kernel_score, score_record
+from verilocc_bench.evaluation.score import certified_bound, code_score, kernel_score, score_record
 
 OVERALL = "overall"
 
@@ -25,6 +25,7 @@ _MEASURES = (
     "bound",
     "occupancy",
     "label_occupancy",
+    "occupancy_at_bound",
     "identity_copies",
     "spill_cost",
     "move_cost",
@@ -119,6 +120,10 @@ def summarise(
         record["machine_code"] = summarise_machine_code(
             [machine_code.get(row.row.id) for row in rows]
         )
+        scores = [
+            code_score(kernel_record(row, guided=False, machine_code=machine_code)) for row in rows
+        ]
+        record["machine_code"]["score"] = mean([score for score in scores if score is not None])
     return record
 
 

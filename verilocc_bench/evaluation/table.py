@@ -39,12 +39,14 @@ _PRIORITY = (
     "cost",
     "registers/label",
     "code runs",
+    "code score",
     *CODE_COLUMNS,
     "spill cost",
     "move cost",
     "bank conflicts",
     "kernels",
     "occupancy +/-",
+    "occupancy score",
     "fewer",
     "more",
     "above bound",
@@ -246,6 +248,7 @@ def _columns(documents: Sequence[dict[str, Any]]) -> list[_FigureColumn]:
             _FigureColumn("more", lambda r: percent(r["share_worse"])),
             _FigureColumn("above bound", lambda r: number(r["gap_to_bound"], 2)),
             _FigureColumn("occupancy +/-", _occupancy),
+            _FigureColumn("occupancy score", lambda r: number(r.get("score_occupancy"), 3)),
         ]
     columns += [
         _FigureColumn("bank conflicts", lambda r: number(r["bank_conflicts"], 0)),
@@ -265,6 +268,7 @@ def _columns(documents: Sequence[dict[str, Any]]) -> list[_FigureColumn]:
             for heading, name in CODE_COLUMNS.items()
         ]
         columns.append(_FigureColumn("code runs", code_runs))
+        columns.append(_FigureColumn("code score", _code_score))
     return columns
 
 
@@ -277,6 +281,10 @@ def code_change(name: str, record: Record) -> str:
         return f"+{number(sums['answer'])}" if sums["answer"] else "0.0 %"
     change = round(100 * (sums["answer"] / sums["label"] - 1), 1)
     return f"{change:+.1f} %".replace("-", "−") if change else "0.0 %"
+
+
+def _code_score(record: Record) -> str:
+    return number(record.get("machine_code", {}).get("score"), 3)
 
 
 def code_runs(record: Record) -> str:
