@@ -87,7 +87,9 @@ def render(entries: Path, output: Path, *, dataset: str | None = None) -> int:
     if dataset not in (None, EMBEDDED):
         _check_dataset(dataset)
     with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as temporary:
-        site = Path(temporary)
+        # A folder of its own: the temporary one is closed to all others, a web server among them.
+        site = Path(temporary) / "site"
+        site.mkdir()
         for path, content in _files(found, dataset, site):
             write_atomically(site / path, content)
         count = sum(path.is_file() for path in site.rglob("*"))
