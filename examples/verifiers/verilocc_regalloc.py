@@ -1,4 +1,4 @@
-"""Register allocation as a taskset of the package `verifiers`: a task a kernel, its score as reward."""
+"""A taskset of the package `verifiers`: a task is a kernel, its reward the score of the answer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import verifiers.v1 as vf
+
 from verilocc_bench.api.environment import prompts, reward_function
 from verilocc_bench.api.problems import load_problems
 
