@@ -116,6 +116,11 @@ class LaneFlow:
         """Live before an instruction, from live after it."""
         killed, used = effects.defined | effects.ended, effects.used
         result: ConditionalLanes = {}
+        if effects.guard is None and not effects.redefined:
+            kept = ~(killed | used)
+            result = {condition: left for condition, mask in after.items() if (left := mask & kept)}
+            add_lanes(result, TRUE, used)
+            return result
         if effects.guard is None:
             for condition, mask in after.items():
                 own = self.conditions.without(condition, effects.redefined)
@@ -173,6 +178,13 @@ class LaneFlow:
         """The lanes `given` get the fact in the states `fresh`; the lanes `taken` lose it."""
         conditions, redefined = self.conditions, effects.redefined
         result: ConditionalLanes = {}
+        if effects.guard is None and not redefined:
+            if not given | taken:
+                return before
+            kept = ~(given | taken)
+            result = {own: left for own, mask in before.items() if (left := mask & kept)}
+            add_lanes(result, fresh, given)
+            return result
         if effects.guard is None:
             for condition, mask in before.items():
                 own = conditions.without(condition, redefined)
@@ -295,12 +307,14 @@ class LaneFlow:
         The values of the others no longer matter: conditions forget them.
         """
         exposed, killed = [], []
-        for effects in self.effects:
+        for steps in self._steps:
             read = gone = 0
-            for effect in effects:
-                read |= effect.guard_lane & ~gone
-                if effect.guard is None:
-                    gone |= sum(1 << lane for lane in effect.redefined)
+            for step in steps:
+                if not isinstance(step, Effects):
+                    continue
+                read |= step.guard_lane & ~gone
+                if step.guard is None:
+                    gone |= sum(1 << lane for lane in step.redefined)
             exposed.append(read)
             killed.append(gone)
         ahead = list(exposed)
@@ -322,7 +336,7 @@ def _steps(effects: Sequence[Effects]) -> list[_Step]:
     steps: list[_Step] = []
     run: list[Effects] = []
     for effect in effects:
-        if effect.is_plain:
+        if effect.guard is None and not effect.redefined:
             run.append(effect)
             continue
         if run:

@@ -45,6 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from verilocc_bench.analysis.conditions import FALSE, TRUE, ConditionalLanes
 from verilocc_bench.analysis.effects import Effects, LaneNumbering, all_effects, iterate_bits
@@ -62,31 +63,48 @@ Segment = tuple[int, int, int, bool]
 points together with all other lanes that are sure there."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Liveness:
     """The points at which the lanes of a function are live and defined.
 
     `lane_offsets[r]` is the first lane of virtual register r; fixed lanes
     follow, in the order of `fixed_lanes` ((file, unit) pairs).
-    `live[lane]` and `defined[lane]` are sets of points as bit masks.
-    `points[p]` is the (block, instruction) of point p; the entry is (0, -1).
+    `live[lane]` and `defined[lane]` are sets of points as bit masks, `written[p]` the set
+    of lanes that are defined at point p. `points[p]` is the (block, instruction) of point p; the entry is (0, -1).
     `after[block][i]` is the point after an instruction. The lanes from `destroyed_from`
     on are units that the function does not name: instructions destroy them.
     """
 
     lane_offsets: tuple[int, ...]
     fixed_lanes: tuple[tuple[str, int], ...]
-    live: tuple[int, ...]
-    defined: tuple[int, ...]
+    lane_count: int
+    written: tuple[int, ...]
     points: tuple[tuple[int, int], ...]
     after: tuple[tuple[int, ...], ...]
     segments: tuple[Segment, ...]
     destroyed_from: int
 
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """The points at which each lane is live, as bit masks; `segments` say the same."""
+        found = [0] * self.lane_count
+        for lane, first, last, _ in self.segments:
+            found[lane] |= ((1 << (last + 1 - first)) - 1) << first
+        return tuple(found)
+
+    @cached_property
+    def defined(self) -> tuple[int, ...]:
+        """The points at which each lane is defined, as bit masks."""
+        found = [0] * self.lane_count
+        for point, lanes in enumerate(self.written):
+            for lane in iterate_bits(lanes):
+                found[lane] |= 1 << point
+        return tuple(found)
+
     @property
     def virtual_lane_count(self) -> int:
         """The number of lanes that belong to virtual registers."""
-        return len(self.live) - len(self.fixed_lanes)
+        return self.lane_count - len(self.fixed_lanes)
 
     @property
     def named_units(self) -> tuple[tuple[str, int], ...]:
@@ -115,15 +133,15 @@ def analyse_liveness(function: Function) -> Liveness:
     branches = [lanes.literal(block.branch_guard) for block in function.blocks]
     flow = LaneFlow(successors, effects, branches, entry_lanes, lanes.count)
     flow.entry_lanes |= _predicates_never_written(flow)
-    walker = _Walker(flow, lanes.count)
+    walker = _Walker(flow)
     walker.define_at_entry(flow.entry_lanes)
     for index in range(len(effects)):
         walker.walk(index)
     return Liveness(
         lane_offsets=tuple(lanes.offsets),
         fixed_lanes=tuple(lanes.fixed),
-        live=tuple(walker.live),
-        defined=tuple(walker.defined),
+        lane_count=lanes.count,
+        written=tuple(walker.written),
         points=tuple(walker.points),
         after=tuple(walker.after),
         segments=tuple(walker.segments),
@@ -150,10 +168,9 @@ SEGMENTS = 8_000_000
 class _Walker:
     """Collects the lanes that are live and those that surely hold a value, point by point."""
 
-    def __init__(self, flow: LaneFlow, lane_count: int) -> None:
+    def __init__(self, flow: LaneFlow) -> None:
         self.flow = flow
-        self.live = [0] * lane_count
-        self.defined = [0] * lane_count
+        self.written = [0]
         self.points: list[tuple[int, int]] = [(0, -1)]
         self.after: list[tuple[int, ...]] = []
         self.segments: list[Segment] = []
@@ -163,21 +180,38 @@ class _Walker:
         read = 0
         for mask in self.flow.live_in[0].values():
             read |= mask
-        for lane in iterate_bits(lanes & read):
-            self.defined[lane] = 1
+        self.written[0] = lanes & read
         self._add_segments([(lanes & read, lanes & read)], 0)
 
     def walk(self, block: int) -> None:
         """One block: facts forwards, then liveness backwards, then the points in order."""
         flow, effects = self.flow, self.flow.effects[block]
         facts = flow.live_out[block], flow.reached[block], flow.unreached[block]
-        if all(lanes.keys() <= {TRUE} for lanes in facts) and all(e.is_plain for e in effects):
-            rows = self._plain_rows(effects, *(lanes.get(TRUE, 0) for lanes in facts))
-        else:
+        if any(lanes.keys() - {TRUE} for lanes in facts) or not all(e.is_plain for e in effects):
             rows = self._rows(effects, *facts)
+        else:
+            plain = [lanes.get(TRUE, 0) for lanes in facts]
+            rows = self._sure_rows(effects, *plain) or self._plain_rows(effects, *plain)
         first = len(self.points)
         self._number_points(block, effects)
         self._add_segments(rows, first)
+
+    def _sure_rows(
+        self, effects: Sequence[Effects], live: int, reached: int, unreached: int
+    ) -> list[tuple[int, int]]:
+        """The rows of a block in which all lanes that are read surely hold values; else none."""
+        rows: list[int] = []
+        for effect in reversed(effects):
+            if effect.ended & live:
+                return []
+            rows.append(effect.defined | effect.destroyed | live)
+            live = live & ~effect.defined | effect.used
+            if effect.early:
+                rows.append(effect.early | live)
+        needed = live | self.flow.nowhere
+        if needed & ~reached or needed & (unreached ^ self.flow.nowhere):
+            return []
+        return [(row, row) for row in reversed(rows)]
 
     def _plain_rows(
         self, effects: Sequence[Effects], live: int, reached: int, unreached: int
@@ -277,11 +311,9 @@ class _Walker:
         after = []
         for index, effect in enumerate(effects):
             if effect.early:
-                for lane in iterate_bits(effect.early):
-                    self.defined[lane] |= 1 << len(self.points)
+                self.written.append(effect.early)
                 self.points.append((block, index))
-            for lane in iterate_bits(effect.defined | effect.destroyed):
-                self.defined[lane] |= 1 << len(self.points)
+            self.written.append(effect.defined | effect.destroyed)
             after.append(len(self.points))
             self.points.append((block, index))
         self.after.append(tuple(after))
@@ -289,18 +321,22 @@ class _Walker:
     def _add_segments(self, rows: list[tuple[int, int]], first: int) -> None:
         """Turns rows of (live, surely together) into segments, lane by lane."""
         began: dict[int, tuple[int, bool]] = {}
+        segments = self.segments
         held = together = 0
         for point, (new_held, new_together) in enumerate([*rows, (0, 0)], first):
             changed = (held ^ new_held) | (together ^ new_together)
             if changed:
-                for lane in iterate_bits(changed):
-                    if lane in began:
-                        start, surely = began.pop(lane)
-                        self.live[lane] |= ((1 << (point - start)) - 1) << start
-                        self.segments.append((lane, start, point - 1, surely))
-                    if new_held >> lane & 1:
-                        began[lane] = point, bool(new_together >> lane & 1)
-                if len(self.segments) > SEGMENTS:
+                for lane in iterate_bits(changed & held):
+                    start, surely = began[lane]
+                    segments.append((lane, start, point - 1, surely))
+                begin = changed & new_held
+                if unsure := begin & ~new_together:
+                    began.update(dict.fromkeys(iterate_bits(unsure), (point, False)))
+                    begin ^= unsure
+                sure = point, True
+                for lane in iterate_bits(begin):
+                    began[lane] = sure
+                if len(segments) > SEGMENTS:
                     raise InputError(
                         f"more than {SEGMENTS:,} live ranges, counted in each block anew"
                     )
