@@ -185,33 +185,77 @@ class _Walker:
 
     def walk(self, block: int) -> None:
         """One block: facts forwards, then liveness backwards, then the points in order."""
-        flow, effects = self.flow, self.flow.effects[block]
-        facts = flow.live_out[block], flow.reached[block], flow.unreached[block]
-        if any(lanes.keys() - {TRUE} for lanes in facts) or not all(e.is_plain for e in effects):
-            rows = self._rows(effects, *facts)
-        else:
-            plain = [lanes.get(TRUE, 0) for lanes in facts]
-            rows = self._sure_rows(effects, *plain) or self._plain_rows(effects, *plain)
+        flow, effects, steps = self.flow, self.flow.effects[block], self.flow.steps[block]
+        live, reached, unreached = flow.live_out[block], flow.reached[block], flow.unreached[block]
+        facts = [(reached, unreached)]
+        for step in steps:
+            reached = flow.after_step(reached, step, False)
+            unreached = flow.after_step(unreached, step, True)
+            facts.append((reached, unreached))
+        parts: list[list[tuple[int, int]]] = []
+        end = len(effects)
+        for number in range(len(steps) - 1, -1, -1):
+            step = steps[number]
+            if isinstance(step, Effects):
+                end -= 1
+                rows, live = self._rows([step], live, facts[number : number + 2])
+            else:
+                run = effects[end - step.count : end]
+                end -= step.count
+                rows, live = self._run_rows(run, live, *facts[number], alone=len(steps) == 1)
+            parts.append(rows)
         first = len(self.points)
         self._number_points(block, effects)
-        self._add_segments(rows, first)
+        self._add_segments([row for rows in reversed(parts) for row in rows], first)
+
+    def _run_rows(
+        self,
+        effects: Sequence[Effects],
+        live: ConditionalLanes,
+        reached: ConditionalLanes,
+        unreached: ConditionalLanes,
+        *,
+        alone: bool,
+    ) -> tuple[list[tuple[int, int]], ConditionalLanes]:
+        """The rows of plain instructions, `alone` if they are a block, and the lanes live before."""
+        if not any(lanes.keys() - {TRUE} for lanes in (live, reached, unreached)):
+            masks = [lanes.get(TRUE, 0) for lanes in (live, reached, unreached)]
+            rows, before, steps = self._sure_rows(effects, *masks)
+            if alone:
+                return rows or self._plain_rows(effects, *masks), {}
+            if rows:
+                self.flow.conditions.spend(steps)
+                return rows, {TRUE: before} if before else {}
+        facts = [(reached, unreached)]
+        for effect in effects:
+            reached = self.flow.reached_after(reached, effect)
+            unreached = self.flow.unreached_after(unreached, effect)
+            facts.append((reached, unreached))
+        return self._rows(effects, live, facts)
 
     def _sure_rows(
         self, effects: Sequence[Effects], live: int, reached: int, unreached: int
-    ) -> list[tuple[int, int]]:
-        """The rows of a block in which all lanes that are read surely hold values; else none."""
+    ) -> tuple[list[tuple[int, int]], int, int]:
+        """The rows of plain instructions if all lanes that they read surely hold values.
+
+        Otherwise there are no rows. Also gives the lanes live before, and the number of
+        rows with live lanes: each is a step of the analysis.
+        """
         rows: list[int] = []
+        steps = 0
         for effect in reversed(effects):
             if effect.ended & live:
-                return []
+                return [], 0, 0
             rows.append(effect.defined | effect.destroyed | live)
+            steps += live != 0
             live = live & ~effect.defined | effect.used
             if effect.early:
                 rows.append(effect.early | live)
+                steps += live != 0
         needed = live | self.flow.nowhere
         if needed & ~reached or needed & (unreached ^ self.flow.nowhere):
-            return []
-        return [(row, row) for row in reversed(rows)]
+            return [], 0, 0
+        return [(row, row) for row in reversed(rows)], live, steps
 
     def _plain_rows(
         self, effects: Sequence[Effects], live: int, reached: int, unreached: int
@@ -246,22 +290,20 @@ class _Walker:
         self,
         effects: Sequence[Effects],
         live: ConditionalLanes,
-        reached_before: ConditionalLanes,
-        unreached_before: ConditionalLanes,
-    ) -> list[tuple[int, int]]:
-        """For each point of a block: (the live lanes, those that surely hold values together)."""
+        facts: Sequence[tuple[ConditionalLanes, ConditionalLanes]],
+    ) -> tuple[list[tuple[int, int]], ConditionalLanes]:
+        """For each point: (the live lanes, those that surely hold values together).
+
+        `facts` are reached and unreached before the first and after each instruction. Also
+        gives the lanes live before.
+        """
         flow = self.flow
-        reached, unreached = [reached_before], [unreached_before]
-        for effect in effects:
-            reached.append(flow.reached_after(reached[-1], effect))
-            unreached.append(flow.unreached_after(unreached[-1], effect))
         rows: list[tuple[int, int]] = []
         for index in range(len(effects) - 1, -1, -1):
             effect = effects[index]
-            acted, missed = reached[index + 1], unreached[index + 1]
+            acted, missed = facts[index + 1]
             # The definitions destroy values only where the instruction acts.
-            acting = flow.executed(reached[index], effect)
-            missing = flow.executed(unreached[index], effect)
+            acting, missing = (flow.executed(each, effect) for each in facts[index])
             if effect.guard is not None:
                 unguarded = effect._replace(guard=None)
                 acted = flow.reached_after(acting, unguarded)
@@ -271,7 +313,7 @@ class _Walker:
             if effect.early:
                 # The instruction writes these before it reads its uses.
                 rows.append(self._row(effect.early, live, acting, missing))
-        return rows[::-1]
+        return rows[::-1], live
 
     def _row(
         self,
