@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from verilocc_bench.analysis.conditions import Literal
@@ -122,10 +122,6 @@ def all_effects(function: Function, lanes: LaneNumbering) -> list[list[Effects]]
         for instruction in block.instructions:
             if instruction.guard is not None:
                 guards |= lanes.mask(instruction.guard.location)
-            for operand in instruction.definitions + instruction.uses:
-                # The parser makes one object of equal operands.
-                if id(operand) not in masks:
-                    masks[id(operand)] = lanes.mask(operand.location)
     return [
         [_effects(instruction, lanes, guards, masks) for instruction in block.instructions]
         for block in function.blocks
@@ -133,11 +129,14 @@ def all_effects(function: Function, lanes: LaneNumbering) -> list[list[Effects]]
 
 
 def _effects(
-    instruction: Instruction, lanes: LaneNumbering, guards: int, masks: Mapping[int, int]
+    instruction: Instruction, lanes: LaneNumbering, guards: int, masks: dict[int, int]
 ) -> Effects:
+    """One instruction's effects. `masks` keeps the lanes of operands by their identity."""
     defined = early = ended = used = 0
     for operand in instruction.definitions:
-        mask = masks[id(operand)]
+        # The parser makes one object of equal operands.
+        if (mask := masks.get(id(operand))) is None:
+            mask = masks[id(operand)] = lanes.mask(operand.location)
         defined |= mask
         if operand.early_clobber:
             early |= mask
@@ -145,7 +144,9 @@ def _effects(
             ended |= lanes.whole(operand.location.register)
     for operand in instruction.uses:
         if not operand.undef:
-            used |= masks[id(operand)]
+            if (mask := masks.get(id(operand))) is None:
+                mask = masks[id(operand)] = lanes.mask(operand.location)
+            used |= mask
     redefined: tuple[int, ...] = ()
     destroyed = 0
     if instruction.destroys:
