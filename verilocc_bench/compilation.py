@@ -30,6 +30,7 @@ from numba.core import sigutils, types
 from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, compile_extra
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typed_passes import NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
 
@@ -82,7 +83,7 @@ class Compilation:
                 arguments = tuple(sigutils.normalize_signature(signature)[0])
                 if isinstance(getattr(dispatcher.overloads.get(arguments), "library", 0), _Part):
                     del dispatcher.overloads[arguments]
-                with _without_collection(), _types_remembered():
+                with global_compiler_lock, _without_collection(), _types_remembered():
                     return whole(signature)
 
         def compile_and_say(arguments: object, result: object) -> object:
@@ -109,9 +110,13 @@ def _without_collection() -> Iterator[None]:
 
 @contextmanager
 def _types_remembered() -> Iterator[None]:
-    """Numba finds the type of an operator's result among dozens of rules, each time anew."""
+    """Numba looks for the type of an operator's result among dozens of rules, each time anew.
+
+    Whoever asks for this has numba's lock.
+    """
     known: dict[tuple[object, ...], object] = {}
-    ask = types.Function.get_call_type
+    function: Any = types.Function
+    ask = function.get_call_type
 
     def get_call_type(self: Any, context: object, arguments: Any, keywords: Any) -> object:
         if keywords or self.typing_key not in _OPERATORS:
@@ -121,11 +126,11 @@ def _types_remembered() -> Iterator[None]:
             known[key] = ask(self, context, arguments, keywords)
         return known[key]
 
-    types.Function.get_call_type = get_call_type
+    function.get_call_type = get_call_type
     try:
         yield
     finally:
-        types.Function.get_call_type = ask
+        function.get_call_type = ask
 
 
 class _Pipeline(CompilerBase):  # type: ignore[misc]

@@ -40,9 +40,9 @@ from verilocc_bench.analysis.effects import Effects
 
 
 class JointEffects(NamedTuple):
-    """The joint effects of `count` instructions in a row whose effects depend on no condition."""
+    """The joint effects of `size` instructions in a row whose effects depend on no condition."""
 
-    count: int
+    size: int
     killed: int
     exposed: int
     generated: int
@@ -285,9 +285,7 @@ class LaneFlow:
                     pending.add(successor)
         return [found[block] for block in range(len(self.effects))]
 
-    def after_step(
-        self, before: ConditionalLanes, step: Step, unreached: bool
-    ) -> ConditionalLanes:
+    def after_step(self, before: ConditionalLanes, step: Step, unreached: bool) -> ConditionalLanes:
         """Reached, or `unreached`, after one step, from the same before it."""
         if isinstance(step, Effects):
             if unreached:

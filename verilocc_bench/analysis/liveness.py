@@ -69,10 +69,11 @@ class Liveness:
 
     `lane_offsets[r]` is the first lane of virtual register r; fixed lanes
     follow, in the order of `fixed_lanes` ((file, unit) pairs).
-    `live[lane]` and `defined[lane]` are sets of points as bit masks, `written[p]` the set
-    of lanes that are defined at point p. `points[p]` is the (block, instruction) of point p; the entry is (0, -1).
-    `after[block][i]` is the point after an instruction. The lanes from `destroyed_from`
-    on are units that the function does not name: instructions destroy them.
+    `live[lane]` and `defined[lane]` are sets of points as bit masks; `written[p]` has the
+    lanes that are defined at point p. `points[p]` is the (block, instruction) of point p;
+    the entry is (0, -1). `after[block][i]` is the point after an instruction. The lanes
+    from `destroyed_from` on are units that the function does not name: instructions
+    destroy them.
     """
 
     lane_offsets: tuple[int, ...]
@@ -200,8 +201,8 @@ class _Walker:
                 end -= 1
                 rows, live = self._rows([step], live, facts[number : number + 2])
             else:
-                run = effects[end - step.count : end]
-                end -= step.count
+                run = effects[end - step.size : end]
+                end -= step.size
                 rows, live = self._run_rows(run, live, *facts[number], alone=len(steps) == 1)
             parts.append(rows)
         first = len(self.points)
@@ -217,7 +218,7 @@ class _Walker:
         *,
         alone: bool,
     ) -> tuple[list[tuple[int, int]], ConditionalLanes]:
-        """The rows of plain instructions, `alone` if they are a block, and the lanes live before."""
+        """The rows of plain instructions, of a whole block if `alone`, and the lanes live before."""
         if not any(lanes.keys() - {TRUE} for lanes in (live, reached, unreached)):
             masks = [lanes.get(TRUE, 0) for lanes in (live, reached, unreached)]
             rows, before, steps = self._sure_rows(effects, *masks)

@@ -302,7 +302,8 @@ class _TextParser:
         if (separator and not left) or (space and not rest):
             self.as_printed = False
         known = self.operands
-        definitions = uses = ()
+        definitions: tuple[Operand, ...] = ()
+        uses: tuple[Operand, ...] = ()
         if left:
             definitions = tuple([known.get(each) or self.operand(each) for each in left.split(",")])
         if rest:
