@@ -218,7 +218,7 @@ class _Walker:
         *,
         alone: bool,
     ) -> tuple[list[tuple[int, int]], ConditionalLanes]:
-        """The rows of plain instructions, of a whole block if `alone`, and the lanes live before."""
+        """The rows of plain instructions, and the lanes live before; `alone` they are a block."""
         if not any(lanes.keys() - {TRUE} for lanes in (live, reached, unreached)):
             masks = [lanes.get(TRUE, 0) for lanes in (live, reached, unreached)]
             rows, before, steps = self._sure_rows(effects, *masks)

@@ -32,8 +32,9 @@ from __future__ import annotations
 
 import hashlib
 
+from verilocc_bench.ir.class_text import format_class
 from verilocc_bench.ir.function import FixedUnits, Function, Guard, Instruction, Operand
-from verilocc_bench.ir.registers import RegisterClass, RegisterFile, format_units
+from verilocc_bench.ir.registers import RegisterFile, format_units
 
 FORMAT_LINE = "verilocc-bench 1"
 
@@ -80,20 +81,6 @@ def block_head(index: int, live_ins: str, successors: tuple[int, ...]) -> str:
     """The first line of a block, `bb0(v0,s[2:3])->bb2,bb1`."""
     head = f"bb{index}({live_ins})" if live_ins else f"bb{index}"
     return head + "->" + ",".join(f"bb{s}" for s in successors) if successors else head
-
-
-def format_class(register_class: RegisterClass, files: dict[str, RegisterFile]) -> str:
-    """A class in the form of its header line: `V2 2 v/2`, `V.2 1 v[0-127]`."""
-    parts = [register_class.name, str(register_class.width)]
-    for legal in register_class.ranges:
-        text = legal.file
-        room = files[legal.file].count - register_class.width
-        if not (legal.first == 0 and room >= 0 and legal.last == room - room % legal.step):
-            text += f"[{legal.first}-{legal.last}]"
-        if legal.step != 1:
-            text += f"/{legal.step}"
-        parts.append(text)
-    return " ".join(parts)
 
 
 def _format_file(file: RegisterFile) -> str:

@@ -9,9 +9,9 @@ is linear in the length of the text. Every error names the line and what was exp
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from verilocc_bench.errors import InputError
+from verilocc_bench.ir.class_text import parse_class
 from verilocc_bench.ir.function import (
     Block,
     FixedUnits,
@@ -23,7 +23,7 @@ from verilocc_bench.ir.function import (
     instruction_of,
     operand_of,
 )
-from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile, format_units
+from verilocc_bench.ir.registers import RegisterClass, RegisterFile, format_units
 from verilocc_bench.ir.text import FORMAT_LINE, block_head, header_lines, print_function
 
 MAXIMUM_UNITS = 4096
@@ -33,15 +33,10 @@ MAXIMUM_LINES = 500_000
 MAXIMUM_CHARACTERS = 32 << 20
 """The largest kernel seen has 9,000 lines of 40 characters."""
 
-MAXIMUM_WIDTH = 128
-"""The accumulator of a product of a warp group with 256 columns has as many registers."""
-
 _FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?", re.ASCII)
-_RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?", re.ASCII)
 _BLOCK = re.compile(r"bb(\d{1,9})(?:\(([^()]*)\))?(?:->(.+))?", re.ASCII)
 _SUCCESSOR = re.compile(r"bb(\d{1,9})", re.ASCII)
 _OCCUPANCY = re.compile(r"[1-9]\d{0,2}", re.ASCII)
-_WIDTH = re.compile(r"[1-9]\d{0,2}", re.ASCII)
 _OPCODE = re.compile(r"(?!bb\d)[A-Za-z_][\w.$]{0,199}", re.ASCII)
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _VIRTUAL = re.compile(
@@ -73,35 +68,6 @@ def parse_function(text: str, source: str = "<text>", *, canonical: bool = True)
     if canonical:
         parser.check_spelling(function)
     return function
-
-
-def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
-    """The class of a header line such as `V2 2 v/2`. It may have any name.
-
-    Raises InputError for any other text, for bases beyond the files, and for bases of one
-    file that are not in order, each once.
-    """
-    parts = text.split(" ")
-    if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > MAXIMUM_WIDTH:
-        raise InputError(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
-    name, width = parts[0], int(parts[1])
-    ranges: list[BaseRange] = []
-    ends: dict[str, int] = {}
-    for part in parts[2:]:
-        match = _RANGE.fullmatch(part)
-        if match is None or match[1] not in files or match[4] == "0":
-            raise InputError(f"expected bases such as v/2 or v[0-127], not {part[:40]!r}")
-        step = int(match[4] or 1)
-        room = files[match[1]].count - width
-        first = int(match[2] or 0)
-        last = int(match[3]) if match[3] else room - room % step
-        if first > last or (last - first) % step:
-            raise InputError(f"expected bases from the first to the last, not {part[:40]!r}")
-        if first <= ends.get(match[1], -1):
-            raise InputError(f"expected the bases of {match[1]} in order, each once: {text[:40]!r}")
-        ends[match[1]] = last
-        ranges.append(BaseRange(match[1], first, last, step))
-    return RegisterClass(name, width, tuple(ranges))
 
 
 class _TextParser:
