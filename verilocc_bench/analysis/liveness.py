@@ -221,7 +221,7 @@ class _Walker:
         """The rows of plain instructions, and the lanes live before; `alone` they are a block."""
         if not any(lanes.keys() - {TRUE} for lanes in (live, reached, unreached)):
             masks = [lanes.get(TRUE, 0) for lanes in (live, reached, unreached)]
-            rows, before, steps = self._sure_rows(effects, *masks)
+            rows, before, steps = self._sure_rows(effects, masks[0], masks[2])
             if alone:
                 return rows or self._plain_rows(effects, *masks), {}
             if rows:
@@ -235,7 +235,7 @@ class _Walker:
         return self._rows(effects, live, facts)
 
     def _sure_rows(
-        self, effects: Sequence[Effects], live: int, reached: int, unreached: int
+        self, effects: Sequence[Effects], live: int, unreached: int
     ) -> tuple[list[tuple[int, int]], int, int]:
         """The rows of plain instructions if all lanes that they read surely hold values.
 
@@ -253,8 +253,8 @@ class _Walker:
             if effect.early:
                 rows.append(effect.early | live)
                 steps += live != 0
-        needed = live | self.flow.nowhere
-        if needed & ~reached or needed & (unreached ^ self.flow.nowhere):
+        # Of a block that no path leads to, not even `nowhere` is unreached.
+        if (live | self.flow.nowhere) & (unreached ^ self.flow.nowhere):
             return [], 0, 0
         return [(row, row) for row in reversed(rows)], live, steps
 
