@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import hashlib
+import operator
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -28,11 +29,16 @@ import numba
 from numba.core import sigutils, types
 from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Flags, compile_extra
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, compile_extra
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _HERE = Path(__file__)
+_OPERATORS = frozenset(each for each in vars(operator).values() if callable(each))
+_IDLE_PASSES = (InlineClosureLikes, NopythonRewrites)
 
 
 class Compilation:
@@ -56,7 +62,9 @@ class Compilation:
         A number written at a call is an int64 like any other: numba would compile the
         function, and all that it calls, once for each of them.
         """
-        dispatcher: Any = numba.njit(cache=True, no_cfunc_wrapper=True, **self._options)(function)
+        dispatcher: Any = numba.njit(
+            cache=True, no_cfunc_wrapper=True, pipeline_class=_Pipeline, **self._options
+        )(function)
         typed_call, plain = dispatcher.get_call_template, types.unliteral  # type: ignore[attr-defined]
         dispatcher.get_call_template = lambda arguments, keywords: typed_call(
             tuple(map(plain, arguments)), {name: plain(each) for name, each in keywords.items()}
@@ -75,7 +83,7 @@ class Compilation:
                 arguments = tuple(sigutils.normalize_signature(signature)[0])
                 if isinstance(getattr(dispatcher.overloads.get(arguments), "library", 0), _Part):
                     del dispatcher.overloads[arguments]
-                with _without_collection():
+                with global_compiler_lock, _without_collection(), _types_remembered():
                     return whole(signature)
 
         def compile_and_say(arguments: object, result: object) -> object:
@@ -100,6 +108,41 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def _types_remembered() -> Iterator[None]:
+    """Numba looks for the type of an operator's result among dozens of rules, each time anew.
+
+    Whoever asks for this has numba's lock.
+    """
+    known: dict[tuple[object, ...], object] = {}
+    function: Any = types.Function
+    ask = function.get_call_type
+
+    def get_call_type(self: Any, context: object, arguments: Any, keywords: Any) -> object:
+        if keywords or self.typing_key not in _OPERATORS:
+            return ask(self, context, arguments, keywords)
+        key = self, *arguments
+        if key not in known:
+            known[key] = ask(self, context, arguments, keywords)
+        return known[key]
+
+    function.get_call_type = get_call_type
+    try:
+        yield
+    finally:
+        function.get_call_type = ask
+
+
+class _Pipeline(CompilerBase):  # type: ignore[misc]
+    """Numba's passes but for two: here no function has closures or sums of whole arrays."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The one way to compile."""
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.passes = [each for each in manager.passes if each[0] not in _IDLE_PASSES]
+        return [manager]
+
+
 class _Part(JITCodeLibrary):  # type: ignore[misc]
     """Code that is there to be linked into other code: it is neither optimized nor loaded."""
 
@@ -107,11 +150,12 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
-        """Adds what the code calls."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        """Leaves the code without what it calls: the whole links each part once."""
         self._finalized = True
+
+    def with_all_called(self) -> list[Any]:
+        """The libraries that a whole with this part consists of."""
+        return list(dict.fromkeys([self, *self._linking_libraries]))
 
 
 def _part(dispatcher: Any, signature: object) -> object:
@@ -135,7 +179,9 @@ def _part(dispatcher: Any, signature: object) -> object:
             library=_Part(context.codegen(), dispatcher.py_func.__qualname__),
             pipeline_class=compiler.pipeline_class,
         )._replace(entry_point=object())
-        context.insert_user_function(known.entry_point, known.fndesc, [known.library])
+        context.insert_user_function(
+            known.entry_point, known.fndesc, known.library.with_all_called()
+        )
         dispatcher.overloads[tuple(arguments)] = known
     return known.entry_point
 

@@ -58,7 +58,12 @@ class Conditions:
 
     def both(self, a: int, b: int) -> int:
         """Conjunction."""
-        return self._choice(a, b, FALSE)
+        if a == TRUE:
+            return b
+        if b == TRUE:
+            return a
+        found = self._choices.get((a, b, FALSE))
+        return self._choice(a, b, FALSE) if found is None else found
 
     def either(self, a: int, b: int) -> int:
         """Disjunction."""
@@ -188,7 +193,7 @@ class Conditions:
         found = 0
         for condition, mask in a.items():
             for other, other_mask in b.items():
-                if self.both(condition, other) != FALSE:
+                if TRUE in (condition, other) or self.both(condition, other) != FALSE:
                     found |= mask & other_mask
         return found
 

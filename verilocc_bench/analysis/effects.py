@@ -60,11 +60,13 @@ class LaneNumbering:
         self.fixed: dict[tuple[str, int], int] = {}
         for units in function.live_ins:
             self._number(units)
-        for _, _, instruction in function.instructions():
-            if instruction.guard is not None:
-                self._number(instruction.guard.location)
-            for operand in instruction.definitions + instruction.uses:
-                self._number(operand.location)
+        for block in function.blocks:
+            for instruction in block.instructions:
+                if instruction.guard is not None:
+                    self._number(instruction.guard.location)
+                for operand in instruction.definitions + instruction.uses:
+                    if isinstance(operand.location, FixedUnits):
+                        self._number(operand.location)
         self.destroyed_from = self.count
         masks = function.masks()
         self.masks: dict[tuple[FixedUnits, ...], int] = {}
@@ -114,22 +116,27 @@ class LaneNumbering:
 
 def all_effects(function: Function, lanes: LaneNumbering) -> list[list[Effects]]:
     """The effects of every instruction, block by block."""
-    guards = {
-        literal[0]
-        for _, _, instruction in function.instructions()
-        if (literal := lanes.literal(instruction.guard)) is not None
-    }
-    guard_mask = sum(1 << lane for lane in guards)
+    guards = 0
+    masks: dict[int, int] = {}
+    for block in function.blocks:
+        for instruction in block.instructions:
+            if instruction.guard is not None:
+                guards |= lanes.mask(instruction.guard.location)
     return [
-        [_effects(instruction, lanes, guard_mask) for instruction in block.instructions]
+        [_effects(instruction, lanes, guards, masks) for instruction in block.instructions]
         for block in function.blocks
     ]
 
 
-def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Effects:
+def _effects(
+    instruction: Instruction, lanes: LaneNumbering, guards: int, masks: dict[int, int]
+) -> Effects:
+    """One instruction's effects. `masks` keeps the lanes of operands by their identity."""
     defined = early = ended = used = 0
     for operand in instruction.definitions:
-        mask = lanes.mask(operand.location)
+        # The parser makes one object of equal operands.
+        if (mask := masks.get(id(operand))) is None:
+            mask = masks[id(operand)] = lanes.mask(operand.location)
         defined |= mask
         if operand.early_clobber:
             early |= mask
@@ -137,7 +144,9 @@ def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Eff
             ended |= lanes.whole(operand.location.register)
     for operand in instruction.uses:
         if not operand.undef:
-            used |= lanes.mask(operand.location)
+            if (mask := masks.get(id(operand))) is None:
+                mask = masks[id(operand)] = lanes.mask(operand.location)
+            used |= mask
     redefined: tuple[int, ...] = ()
     destroyed = 0
     if instruction.destroys:
@@ -145,14 +154,21 @@ def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Eff
         ended |= destroyed
     if common := defined & guards:
         redefined = tuple(iterate_bits(common))
-    # One definition may end a lane that another definition of the instruction writes.
-    ended &= ~defined
-    guard = lanes.literal(instruction.guard)
+    if ended:
+        # One definition may end a lane that another definition of the instruction writes.
+        ended &= ~defined
+    guard = None if instruction.guard is None else lanes.literal(instruction.guard)
     return Effects(defined, early, ended, used, guard, redefined, destroyed)
 
 
 def iterate_bits(mask: int) -> Iterator[int]:
     """The positions of the set bits, ascending."""
+    first, end = (mask & -mask).bit_length() - 1, mask.bit_length()
+    # The lanes of one operand are neighbours.
+    return iter(range(first, end)) if end - first == mask.bit_count() else _scattered_bits(mask)
+
+
+def _scattered_bits(mask: int) -> Iterator[int]:
     if mask.bit_count() <= FEW_BITS:
         while mask:
             lowest = mask & -mask

@@ -39,23 +39,25 @@ from verilocc_bench.analysis.conditions import (
 from verilocc_bench.analysis.effects import Effects
 
 
-class _JointEffects(NamedTuple):
-    """The joint effects of a run of instructions whose effects depend on no condition."""
+class JointEffects(NamedTuple):
+    """The joint effects of `size` instructions in a row whose effects depend on no condition."""
 
+    size: int
     killed: int
     exposed: int
     generated: int
     ended: int
 
 
-_Step = _JointEffects | Effects
+Step = JointEffects | Effects
 
 
 class LaneFlow:
     """The three facts at the blocks of a function, and how instructions change them.
 
     `live_in[b]`, `reached[b]` and `unreached[b]` hold at the start of block b,
-    `live_out[b]` at its end; each is computed at first use. A block with two
+    `live_out[b]` at its end; each is computed at first use. `steps[b]` are the effects of
+    its instructions, with each run of plain ones joined. A block with two
     successors and a branch literal goes to the first where the literal holds.
     The lane `nowhere` follows all others, and nothing defines it. It is
     unreached in exactly the states that the entry can lead to. It is reached
@@ -76,7 +78,7 @@ class LaneFlow:
         self.branches = branch_literals
         self.nowhere = 1 << lane_count
         self.entry_lanes = entry_lanes
-        self._steps = [_steps(block) for block in effects]
+        self.steps = [_steps(block) for block in effects]
         # From the entry, then the blocks that it does not lead to.
         self._order = [block for order in reverse_postorders(successors) for block in order]
 
@@ -116,6 +118,11 @@ class LaneFlow:
         """Live before an instruction, from live after it."""
         killed, used = effects.defined | effects.ended, effects.used
         result: ConditionalLanes = {}
+        if effects.guard is None and not effects.redefined:
+            kept = ~(killed | used)
+            result = {condition: left for condition, mask in after.items() if (left := mask & kept)}
+            add_lanes(result, TRUE, used)
+            return result
         if effects.guard is None:
             for condition, mask in after.items():
                 own = self.conditions.without(condition, effects.redefined)
@@ -173,6 +180,13 @@ class LaneFlow:
         """The lanes `given` get the fact in the states `fresh`; the lanes `taken` lose it."""
         conditions, redefined = self.conditions, effects.redefined
         result: ConditionalLanes = {}
+        if effects.guard is None and not redefined:
+            if not given | taken:
+                return before
+            kept = ~(given | taken)
+            result = {own: left for own, mask in before.items() if (left := mask & kept)}
+            add_lanes(result, fresh, given)
+            return result
         if effects.guard is None:
             for condition, mask in before.items():
                 own = conditions.without(condition, redefined)
@@ -223,7 +237,7 @@ class LaneFlow:
                 out = self.conditions.union(out, into)
             live_out[block] = out
             into = out
-            for step in reversed(self._steps[block]):
+            for step in reversed(self.steps[block]):
                 into = self._before_step(into, step)
             if into != live_in[block]:
                 live_in[block] = into
@@ -231,7 +245,7 @@ class LaneFlow:
                     pending.add(predecessor)
         return live_in, live_out
 
-    def _before_step(self, after: ConditionalLanes, step: _Step) -> ConditionalLanes:
+    def _before_step(self, after: ConditionalLanes, step: Step) -> ConditionalLanes:
         if isinstance(step, Effects):
             return self.before(after, step)
         result: ConditionalLanes = {}
@@ -260,8 +274,8 @@ class LaneFlow:
             if into == found.get(current):
                 continue
             found[current] = out = into
-            for step in self._steps[current]:
-                out = self._after_step(out, step, unreached)
+            for step in self.steps[current]:
+                out = self.after_step(out, step, unreached)
             for successor, condition in self._edges(current):
                 # The facts of an edge only grow, so one union for all edges is enough.
                 before, over = incoming[successor], self.conditions.restrict(out, condition)
@@ -271,9 +285,8 @@ class LaneFlow:
                     pending.add(successor)
         return [found[block] for block in range(len(self.effects))]
 
-    def _after_step(
-        self, before: ConditionalLanes, step: _Step, unreached: bool
-    ) -> ConditionalLanes:
+    def after_step(self, before: ConditionalLanes, step: Step, unreached: bool) -> ConditionalLanes:
+        """Reached, or `unreached`, after one step, from the same before it."""
         if isinstance(step, Effects):
             if unreached:
                 return self.unreached_after(before, step)
@@ -295,12 +308,14 @@ class LaneFlow:
         The values of the others no longer matter: conditions forget them.
         """
         exposed, killed = [], []
-        for effects in self.effects:
+        for steps in self.steps:
             read = gone = 0
-            for effect in effects:
-                read |= effect.guard_lane & ~gone
-                if effect.guard is None:
-                    gone |= sum(1 << lane for lane in effect.redefined)
+            for step in steps:
+                if not isinstance(step, Effects):
+                    continue
+                read |= step.guard_lane & ~gone
+                if step.guard is None:
+                    gone |= sum(1 << lane for lane in step.redefined)
             exposed.append(read)
             killed.append(gone)
         ahead = list(exposed)
@@ -317,12 +332,12 @@ class LaneFlow:
         return ahead
 
 
-def _steps(effects: Sequence[Effects]) -> list[_Step]:
+def _steps(effects: Sequence[Effects]) -> list[Step]:
     """The effects of a block, with each run of plain ones joined."""
-    steps: list[_Step] = []
+    steps: list[Step] = []
     run: list[Effects] = []
     for effect in effects:
-        if effect.is_plain:
+        if effect.guard is None and not effect.redefined:
             run.append(effect)
             continue
         if run:
@@ -334,7 +349,7 @@ def _steps(effects: Sequence[Effects]) -> list[_Step]:
     return steps
 
 
-def _joined(effects: Sequence[Effects]) -> _JointEffects:
+def _joined(effects: Sequence[Effects]) -> JointEffects:
     """The effects of plain instructions, one after the other."""
     killed = exposed = generated = ended = 0
     for effect in effects:
@@ -342,4 +357,4 @@ def _joined(effects: Sequence[Effects]) -> _JointEffects:
         killed |= effect.defined | effect.ended
         generated = generated & ~effect.ended | effect.defined
         ended = ended & ~effect.defined | effect.ended
-    return _JointEffects(killed, exposed, generated, ended)
+    return JointEffects(len(effects), killed, exposed, generated, ended)

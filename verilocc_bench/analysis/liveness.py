@@ -45,6 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from verilocc_bench.analysis.conditions import FALSE, TRUE, ConditionalLanes
 from verilocc_bench.analysis.effects import Effects, LaneNumbering, all_effects, iterate_bits
@@ -62,31 +63,49 @@ Segment = tuple[int, int, int, bool]
 points together with all other lanes that are sure there."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Liveness:
     """The points at which the lanes of a function are live and defined.
 
     `lane_offsets[r]` is the first lane of virtual register r; fixed lanes
     follow, in the order of `fixed_lanes` ((file, unit) pairs).
-    `live[lane]` and `defined[lane]` are sets of points as bit masks.
-    `points[p]` is the (block, instruction) of point p; the entry is (0, -1).
-    `after[block][i]` is the point after an instruction. The lanes from `destroyed_from`
-    on are units that the function does not name: instructions destroy them.
+    `live[lane]` and `defined[lane]` are sets of points as bit masks; `written[p]` has the
+    lanes that are defined at point p. `points[p]` is the (block, instruction) of point p;
+    the entry is (0, -1). `after[block][i]` is the point after an instruction. The lanes
+    from `destroyed_from` on are units that the function does not name: instructions
+    destroy them.
     """
 
     lane_offsets: tuple[int, ...]
     fixed_lanes: tuple[tuple[str, int], ...]
-    live: tuple[int, ...]
-    defined: tuple[int, ...]
+    lane_count: int
+    written: tuple[int, ...]
     points: tuple[tuple[int, int], ...]
     after: tuple[tuple[int, ...], ...]
     segments: tuple[Segment, ...]
     destroyed_from: int
 
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """The points at which each lane is live, as bit masks; `segments` say the same."""
+        found = [0] * self.lane_count
+        for lane, first, last, _ in self.segments:
+            found[lane] |= ((1 << (last + 1 - first)) - 1) << first
+        return tuple(found)
+
+    @cached_property
+    def defined(self) -> tuple[int, ...]:
+        """The points at which each lane is defined, as bit masks."""
+        found = [0] * self.lane_count
+        for point, lanes in enumerate(self.written):
+            for lane in iterate_bits(lanes):
+                found[lane] |= 1 << point
+        return tuple(found)
+
     @property
     def virtual_lane_count(self) -> int:
         """The number of lanes that belong to virtual registers."""
-        return len(self.live) - len(self.fixed_lanes)
+        return self.lane_count - len(self.fixed_lanes)
 
     @property
     def named_units(self) -> tuple[tuple[str, int], ...]:
@@ -115,15 +134,15 @@ def analyse_liveness(function: Function) -> Liveness:
     branches = [lanes.literal(block.branch_guard) for block in function.blocks]
     flow = LaneFlow(successors, effects, branches, entry_lanes, lanes.count)
     flow.entry_lanes |= _predicates_never_written(flow)
-    walker = _Walker(flow, lanes.count)
+    walker = _Walker(flow)
     walker.define_at_entry(flow.entry_lanes)
     for index in range(len(effects)):
         walker.walk(index)
     return Liveness(
         lane_offsets=tuple(lanes.offsets),
         fixed_lanes=tuple(lanes.fixed),
-        live=tuple(walker.live),
-        defined=tuple(walker.defined),
+        lane_count=lanes.count,
+        written=tuple(walker.written),
         points=tuple(walker.points),
         after=tuple(walker.after),
         segments=tuple(walker.segments),
@@ -150,10 +169,9 @@ SEGMENTS = 8_000_000
 class _Walker:
     """Collects the lanes that are live and those that surely hold a value, point by point."""
 
-    def __init__(self, flow: LaneFlow, lane_count: int) -> None:
+    def __init__(self, flow: LaneFlow) -> None:
         self.flow = flow
-        self.live = [0] * lane_count
-        self.defined = [0] * lane_count
+        self.written = [0]
         self.points: list[tuple[int, int]] = [(0, -1)]
         self.after: list[tuple[int, ...]] = []
         self.segments: list[Segment] = []
@@ -163,21 +181,82 @@ class _Walker:
         read = 0
         for mask in self.flow.live_in[0].values():
             read |= mask
-        for lane in iterate_bits(lanes & read):
-            self.defined[lane] = 1
+        self.written[0] = lanes & read
         self._add_segments([(lanes & read, lanes & read)], 0)
 
     def walk(self, block: int) -> None:
         """One block: facts forwards, then liveness backwards, then the points in order."""
-        flow, effects = self.flow, self.flow.effects[block]
-        facts = flow.live_out[block], flow.reached[block], flow.unreached[block]
-        if all(lanes.keys() <= {TRUE} for lanes in facts) and all(e.is_plain for e in effects):
-            rows = self._plain_rows(effects, *(lanes.get(TRUE, 0) for lanes in facts))
-        else:
-            rows = self._rows(effects, *facts)
+        flow, effects, steps = self.flow, self.flow.effects[block], self.flow.steps[block]
+        live, reached, unreached = flow.live_out[block], flow.reached[block], flow.unreached[block]
+        facts = [(reached, unreached)]
+        for step in steps:
+            reached = flow.after_step(reached, step, False)
+            unreached = flow.after_step(unreached, step, True)
+            facts.append((reached, unreached))
+        parts: list[list[tuple[int, int]]] = []
+        end = len(effects)
+        for number in range(len(steps) - 1, -1, -1):
+            step = steps[number]
+            if isinstance(step, Effects):
+                end -= 1
+                rows, live = self._rows([step], live, facts[number : number + 2])
+            else:
+                run = effects[end - step.size : end]
+                end -= step.size
+                rows, live = self._run_rows(run, live, *facts[number], alone=len(steps) == 1)
+            parts.append(rows)
         first = len(self.points)
         self._number_points(block, effects)
-        self._add_segments(rows, first)
+        self._add_segments([row for rows in reversed(parts) for row in rows], first)
+
+    def _run_rows(
+        self,
+        effects: Sequence[Effects],
+        live: ConditionalLanes,
+        reached: ConditionalLanes,
+        unreached: ConditionalLanes,
+        *,
+        alone: bool,
+    ) -> tuple[list[tuple[int, int]], ConditionalLanes]:
+        """The rows of plain instructions, and the lanes live before; `alone` they are a block."""
+        if not any(lanes.keys() - {TRUE} for lanes in (live, reached, unreached)):
+            masks = [lanes.get(TRUE, 0) for lanes in (live, reached, unreached)]
+            rows, before, steps = self._sure_rows(effects, masks[0], masks[2])
+            if alone:
+                return rows or self._plain_rows(effects, *masks), {}
+            if rows:
+                self.flow.conditions.spend(steps)
+                return rows, {TRUE: before} if before else {}
+        facts = [(reached, unreached)]
+        for effect in effects:
+            reached = self.flow.reached_after(reached, effect)
+            unreached = self.flow.unreached_after(unreached, effect)
+            facts.append((reached, unreached))
+        return self._rows(effects, live, facts)
+
+    def _sure_rows(
+        self, effects: Sequence[Effects], live: int, unreached: int
+    ) -> tuple[list[tuple[int, int]], int, int]:
+        """The rows of plain instructions if all lanes that they read surely hold values.
+
+        Otherwise there are no rows. Also gives the lanes live before, and the number of
+        rows with live lanes: each is a step of the analysis.
+        """
+        rows: list[int] = []
+        steps = 0
+        for effect in reversed(effects):
+            if effect.ended & live:
+                return [], 0, 0
+            rows.append(effect.defined | effect.destroyed | live)
+            steps += live != 0
+            live = live & ~effect.defined | effect.used
+            if effect.early:
+                rows.append(effect.early | live)
+                steps += live != 0
+        # Of a block that no path leads to, not even `nowhere` is unreached.
+        if (live | self.flow.nowhere) & (unreached ^ self.flow.nowhere):
+            return [], 0, 0
+        return [(row, row) for row in reversed(rows)], live, steps
 
     def _plain_rows(
         self, effects: Sequence[Effects], live: int, reached: int, unreached: int
@@ -212,22 +291,20 @@ class _Walker:
         self,
         effects: Sequence[Effects],
         live: ConditionalLanes,
-        reached_before: ConditionalLanes,
-        unreached_before: ConditionalLanes,
-    ) -> list[tuple[int, int]]:
-        """For each point of a block: (the live lanes, those that surely hold values together)."""
+        facts: Sequence[tuple[ConditionalLanes, ConditionalLanes]],
+    ) -> tuple[list[tuple[int, int]], ConditionalLanes]:
+        """For each point: (the live lanes, those that surely hold values together).
+
+        `facts` are reached and unreached before the first and after each instruction. Also
+        gives the lanes live before.
+        """
         flow = self.flow
-        reached, unreached = [reached_before], [unreached_before]
-        for effect in effects:
-            reached.append(flow.reached_after(reached[-1], effect))
-            unreached.append(flow.unreached_after(unreached[-1], effect))
         rows: list[tuple[int, int]] = []
         for index in range(len(effects) - 1, -1, -1):
             effect = effects[index]
-            acted, missed = reached[index + 1], unreached[index + 1]
+            acted, missed = facts[index + 1]
             # The definitions destroy values only where the instruction acts.
-            acting = flow.executed(reached[index], effect)
-            missing = flow.executed(unreached[index], effect)
+            acting, missing = (flow.executed(each, effect) for each in facts[index])
             if effect.guard is not None:
                 unguarded = effect._replace(guard=None)
                 acted = flow.reached_after(acting, unguarded)
@@ -237,7 +314,7 @@ class _Walker:
             if effect.early:
                 # The instruction writes these before it reads its uses.
                 rows.append(self._row(effect.early, live, acting, missing))
-        return rows[::-1]
+        return rows[::-1], live
 
     def _row(
         self,
@@ -277,11 +354,9 @@ class _Walker:
         after = []
         for index, effect in enumerate(effects):
             if effect.early:
-                for lane in iterate_bits(effect.early):
-                    self.defined[lane] |= 1 << len(self.points)
+                self.written.append(effect.early)
                 self.points.append((block, index))
-            for lane in iterate_bits(effect.defined | effect.destroyed):
-                self.defined[lane] |= 1 << len(self.points)
+            self.written.append(effect.defined | effect.destroyed)
             after.append(len(self.points))
             self.points.append((block, index))
         self.after.append(tuple(after))
@@ -289,18 +364,22 @@ class _Walker:
     def _add_segments(self, rows: list[tuple[int, int]], first: int) -> None:
         """Turns rows of (live, surely together) into segments, lane by lane."""
         began: dict[int, tuple[int, bool]] = {}
+        segments = self.segments
         held = together = 0
         for point, (new_held, new_together) in enumerate([*rows, (0, 0)], first):
             changed = (held ^ new_held) | (together ^ new_together)
             if changed:
-                for lane in iterate_bits(changed):
-                    if lane in began:
-                        start, surely = began.pop(lane)
-                        self.live[lane] |= ((1 << (point - start)) - 1) << start
-                        self.segments.append((lane, start, point - 1, surely))
-                    if new_held >> lane & 1:
-                        began[lane] = point, bool(new_together >> lane & 1)
-                if len(self.segments) > SEGMENTS:
+                for lane in iterate_bits(changed & held):
+                    start, surely = began[lane]
+                    segments.append((lane, start, point - 1, surely))
+                begin = changed & new_held
+                if unsure := begin & ~new_together:
+                    began.update(dict.fromkeys(iterate_bits(unsure), (point, False)))
+                    begin ^= unsure
+                sure = point, True
+                for lane in iterate_bits(begin):
+                    began[lane] = sure
+                if len(segments) > SEGMENTS:
                     raise InputError(
                         f"more than {SEGMENTS:,} live ranges, counted in each block anew"
                     )

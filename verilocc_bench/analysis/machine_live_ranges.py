@@ -58,26 +58,16 @@ class MachineProblem(AllocationProblem):
 
 
 def _extended(text: Liveness, ranges: MachineLiveRanges) -> Liveness:
-    live, defined = list(text.live), list(text.defined)
     segments: list[Segment] = list(text.segments)
     for lane, points in sorted(ranges.in_use.items()):
-        segments += [(lane, *run, False) for run in _runs(points & ~live[lane])]
-        live[lane] |= points
-    places = list(text.points)
+        segments += [(lane, *run, False) for run in _runs(points & ~text.live[lane])]
+    places, written = list(text.points), list(text.written)
     for a, b in ranges.apart:
         point = len(places)
         places.append(text.points[-1])
-        defined[b] |= 1 << point
-        for lane in (a, b):
-            live[lane] |= 1 << point
-            segments.append((lane, point, point, False))
-    return replace(
-        text,
-        live=tuple(live),
-        defined=tuple(defined),
-        points=tuple(places),
-        segments=tuple(segments),
-    )
+        written.append(1 << b)
+        segments += [(a, point, point, False), (b, point, point, False)]
+    return replace(text, written=tuple(written), points=tuple(places), segments=tuple(segments))
 
 
 def _runs(points: int) -> Iterator[tuple[int, int]]:

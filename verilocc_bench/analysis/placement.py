@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from verilocc_bench.ir import Function, PhysicalRegister, RegisterClass, format_units
+from verilocc_bench.ir import BaseRange, Function, PhysicalRegister, RegisterClass, format_units
 from verilocc_bench.targets import Target, TargetFile
 
 _NUMBERED = re.compile(r"([A-Za-z]+)(0|[1-9]\d{0,5})", re.ASCII)
@@ -62,12 +62,14 @@ class Placements:
         names: dict[str, int] = {}
         for bases in register_class.ranges:
             file = self.target.file(bases.file)
-            for base in bases:
-                unit = self.first_unit[bases.file] + base
-                if self.reserved.isdisjoint(range(unit, unit + register_class.width)):
-                    legal[unit] = base_name(file, base, register_class.width)
-                    names[file.unit_names[base] if file.unit_names else legal[unit]] = unit
-                    names[legal[unit]] = unit
+            first, width = self.first_unit[bases.file], register_class.width
+            for base, name in zip(bases, _base_names(file, bases, width), strict=True):
+                unit = first + base
+                if not self.reserved or self.reserved.isdisjoint(range(unit, unit + width)):
+                    legal[unit] = name
+                    if file.unit_names:
+                        names[file.unit_names[base]] = unit
+                    names[name] = unit
         self.legal[register_class] = legal
         self.by_name[register_class] = names
 
@@ -86,6 +88,11 @@ class Placements:
         """The assembler's name of one unit."""
         register = self.register(unit)
         return base_name(self.target.file(register.file), register.index, 1)
+
+
+@cache
+def _base_names(file: TargetFile, bases: BaseRange, width: int) -> tuple[str, ...]:
+    return tuple([base_name(file, base, width) for base in bases])
 
 
 @cache

@@ -47,7 +47,7 @@ def measure_pressure(function: Function, target: Target, liveness: Liveness) -> 
         groups += [group_of_file[files[0]] if files else None] * register_class.width
     groups += [group_of_file[file] for file, _ in liveness.named_units]
     # A unit that is destroyed needs no register.
-    groups += [None] * (len(liveness.live) - liveness.destroyed_from)
+    groups += [None] * (liveness.lane_count - liveness.destroyed_from)
     changes = {group: [0] * (len(liveness.points) + 1) for group in group_of_file.values()}
     for lane, first, last, surely in liveness.segments:
         group = groups[lane]

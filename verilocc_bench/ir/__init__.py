@@ -1,5 +1,6 @@
 """The intermediate representation: functions over virtual registers, and their text."""
 
+from verilocc_bench.ir.class_text import format_class, parse_class
 from verilocc_bench.ir.function import (
     Assignment,
     Block,
@@ -17,8 +18,8 @@ from verilocc_bench.ir.registers import (
     RegisterFile,
     format_units,
 )
-from verilocc_bench.ir.text import format_class, instance_id, print_function
-from verilocc_bench.ir.text_parser import parse_class, parse_function
+from verilocc_bench.ir.text import instance_id, print_function
+from verilocc_bench.ir.text_parser import parse_function
 
 __all__ = [
     "Assignment",

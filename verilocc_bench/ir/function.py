@@ -81,6 +81,49 @@ class Instruction:
     destroys: tuple[FixedUnits, ...] = ()
 
 
+_new = object.__new__
+_set_location, _set_undef, _set_early_clobber, _set_implicit, _set_tied_to = (
+    vars(Operand)[name].__set__ for name in Operand.__slots__
+)
+_set_opcode, _set_definitions, _set_uses, _set_guard, _set_destroys = (
+    vars(Instruction)[name].__set__ for name in Instruction.__slots__
+)
+
+
+def operand_of(
+    location: VirtualLanes | FixedUnits,
+    undef: bool,
+    early_clobber: bool,
+    implicit: bool,
+    tied_to: int | None,
+) -> Operand:
+    """An Operand in half the time that the constructor of a frozen class takes."""
+    made = _new(Operand)
+    _set_location(made, location)
+    _set_undef(made, undef)
+    _set_early_clobber(made, early_clobber)
+    _set_implicit(made, implicit)
+    _set_tied_to(made, tied_to)
+    return made
+
+
+def instruction_of(
+    opcode: str,
+    definitions: tuple[Operand, ...],
+    uses: tuple[Operand, ...],
+    guard: Guard | None,
+    destroys: tuple[FixedUnits, ...],
+) -> Instruction:
+    """An Instruction in half the time that the constructor of a frozen class takes."""
+    made = _new(Instruction)
+    _set_opcode(made, opcode)
+    _set_definitions(made, definitions)
+    _set_uses(made, uses)
+    _set_guard(made, guard)
+    _set_destroys(made, destroys)
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A basic block; `successors` are indices into the function's blocks.
@@ -145,7 +188,11 @@ class Function:
 
     def classes(self) -> tuple[RegisterClass, ...]:
         """The classes in use: first the most frequent one, then the others by name."""
-        counts = Counter(self.virtual_registers)
+        # Counting objects is faster than counting equal classes, and they are mostly the same.
+        objects = {id(each): each for each in self.virtual_registers}
+        counts: Counter[RegisterClass] = Counter()
+        for identity, count in Counter(map(id, self.virtual_registers)).items():
+            counts[objects[identity]] += count
         by_name = sorted(counts, key=lambda c: (c.name, c.width))
         if by_name:
             by_name.insert(0, by_name.pop(by_name.index(max(by_name, key=counts.__getitem__))))

@@ -57,6 +57,10 @@ class RegisterClass:
     width: int
     ranges: tuple[BaseRange, ...]
 
+    def __hash__(self) -> int:
+        # Classes of one function differ in these: the ranges would only cost time.
+        return hash((self.name, self.width))
+
     @property
     def files(self) -> tuple[str, ...]:
         """The distinct names of the files that the class draws on, in order."""

@@ -32,8 +32,9 @@ from __future__ import annotations
 
 import hashlib
 
+from verilocc_bench.ir.class_text import format_class
 from verilocc_bench.ir.function import FixedUnits, Function, Guard, Instruction, Operand
-from verilocc_bench.ir.registers import RegisterClass, RegisterFile, format_units
+from verilocc_bench.ir.registers import RegisterFile, format_units
 
 FORMAT_LINE = "verilocc-bench 1"
 
@@ -50,6 +51,18 @@ def print_function(function: Function) -> str:
     do, so that the text is canonical.
     """
     printer = _Printer(function)
+    lines = header_lines(function)
+    for index, block in enumerate(function.blocks):
+        live_ins = ",".join(printer.fixed(units) for units in function.live_ins)
+        lines.append(block_head(index, "" if index else live_ins, block.successors))
+        lines += [printer.instruction(instruction) for instruction in block.instructions]
+    lines.append("")
+    return "\n".join(lines)
+
+
+def header_lines(function: Function) -> list[str]:
+    """The lines of a normalized text before its first block."""
+    printer = _Printer(function)
     lines = [FORMAT_LINE, f"target {function.target}"]
     lines.append("registers " + " ".join(_format_file(file) for file in function.files))
     if function.reserved:
@@ -60,31 +73,14 @@ def print_function(function: Function) -> str:
         f"mask {name} " + " ".join(printer.fixed(units) for units in mask)
         for mask, name in printer.masks.items()
     ]
-    lines += [f"class {format_class(c, printer.files)}" for c in function.classes()]
-    for index, block in enumerate(function.blocks):
-        head = f"bb{index}"
-        if index == 0 and function.live_ins:
-            head += f"({','.join(printer.fixed(units) for units in function.live_ins)})"
-        if block.successors:
-            head += "->" + ",".join(f"bb{s}" for s in block.successors)
-        lines.append(head)
-        lines += [printer.instruction(instruction) for instruction in block.instructions]
-    lines.append("")
-    return "\n".join(lines)
+    lines += [f"class {format_class(c, printer.files)}" for c in printer.classes]
+    return lines
 
 
-def format_class(register_class: RegisterClass, files: dict[str, RegisterFile]) -> str:
-    """A class in the form of its header line: `V2 2 v/2`, `V.2 1 v[0-127]`."""
-    parts = [register_class.name, str(register_class.width)]
-    for legal in register_class.ranges:
-        text = legal.file
-        room = files[legal.file].count - register_class.width
-        if not (legal.first == 0 and room >= 0 and legal.last == room - room % legal.step):
-            text += f"[{legal.first}-{legal.last}]"
-        if legal.step != 1:
-            text += f"/{legal.step}"
-        parts.append(text)
-    return " ".join(parts)
+def block_head(index: int, live_ins: str, successors: tuple[int, ...]) -> str:
+    """The first line of a block, `bb0(v0,s[2:3])->bb2,bb1`."""
+    head = f"bb{index}({live_ins})" if live_ins else f"bb{index}"
+    return head + "->" + ",".join(f"bb{s}" for s in successors) if successors else head
 
 
 def _format_file(file: RegisterFile) -> str:
@@ -98,8 +94,8 @@ class _Printer:
         self.files = {file.name: file for file in function.files}
         self.mentioned: set[int] = set()
         self.masks = {mask: f"m{number}" for number, mask in enumerate(function.masks())}
-        classes = function.classes()
-        self.default = classes[0] if classes else None
+        self.classes = function.classes()
+        self.default = self.classes[0] if self.classes else None
 
     def fixed(self, units: FixedUnits) -> str:
         return format_units(self.files[units.file], units.first, units.count)

@@ -1,16 +1,17 @@
 """The parser of the normalized text, the exact inverse of the printer.
 
-An accepted text prints as it was read: the parser prints the function at the end and
-compares. So a function has only one spelling, and only one id. The cost is linear in
-the length of the text. Every error names the line and what was expected there.
+An accepted text prints as it was read. So a function has only one spelling, and only one
+id. While it reads, the parser notes whether each word is spelled as the printer spells it.
+Only if one is not, it prints the function and compares, to say what was expected. The cost
+is linear in the length of the text. Every error names the line and what was expected there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from verilocc_bench.errors import InputError
+from verilocc_bench.ir.class_text import parse_class
 from verilocc_bench.ir.function import (
     Block,
     FixedUnits,
@@ -19,9 +20,11 @@ from verilocc_bench.ir.function import (
     Instruction,
     Operand,
     VirtualLanes,
+    instruction_of,
+    operand_of,
 )
-from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile
-from verilocc_bench.ir.text import FORMAT_LINE, print_function
+from verilocc_bench.ir.registers import RegisterClass, RegisterFile, format_units
+from verilocc_bench.ir.text import FORMAT_LINE, block_head, header_lines, print_function
 
 MAXIMUM_UNITS = 4096
 """The most units of a register file: no GPU has a larger one, so a larger number is damage."""
@@ -30,21 +33,18 @@ MAXIMUM_LINES = 500_000
 MAXIMUM_CHARACTERS = 32 << 20
 """The largest kernel seen has 9,000 lines of 40 characters."""
 
-MAXIMUM_WIDTH = 128
-"""The accumulator of a product of a warp group with 256 columns has as many registers."""
-
 _FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?", re.ASCII)
-_RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?", re.ASCII)
 _BLOCK = re.compile(r"bb(\d{1,9})(?:\(([^()]*)\))?(?:->(.+))?", re.ASCII)
 _SUCCESSOR = re.compile(r"bb(\d{1,9})", re.ASCII)
 _OCCUPANCY = re.compile(r"[1-9]\d{0,2}", re.ASCII)
-_WIDTH = re.compile(r"[1-9]\d{0,2}", re.ASCII)
 _OPCODE = re.compile(r"(?!bb\d)[A-Za-z_][\w.$]{0,199}", re.ASCII)
+_WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _VIRTUAL = re.compile(
     r"(\+)?%(\d{1,9})(?::([A-Za-z][\w.]*?))?(?:\.(\d{1,3})(?:-(\d{1,3}))?)?(!)?(&)?(?:~(\d{1,3}))?",
     re.ASCII,
 )
 _FIXED = re.compile(r"(\+)?([^!&~+%]+)(!)?(&)?(?:~(\d{1,3}))?", re.ASCII)
+_LEADING_ZERO = re.compile(r"[%.~-]0\d", re.ASCII)
 _UNITS = re.compile(r"([A-Za-z]+)\[(\d{1,4}):(\d{1,4})\]", re.ASCII)
 _UNIT = re.compile(r"([A-Za-z]+)(\d{1,4})", re.ASCII)
 
@@ -70,35 +70,6 @@ def parse_function(text: str, source: str = "<text>", *, canonical: bool = True)
     return function
 
 
-def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
-    """The class of a header line such as `V2 2 v/2`. It may have any name.
-
-    Raises InputError for any other text, for bases beyond the files, and for bases of one
-    file that are not in order, each once.
-    """
-    parts = text.split(" ")
-    if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > MAXIMUM_WIDTH:
-        raise InputError(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
-    name, width = parts[0], int(parts[1])
-    ranges: list[BaseRange] = []
-    ends: dict[str, int] = {}
-    for part in parts[2:]:
-        match = _RANGE.fullmatch(part)
-        if match is None or match[1] not in files or match[4] == "0":
-            raise InputError(f"expected bases such as v/2 or v[0-127], not {part[:40]!r}")
-        step = int(match[4] or 1)
-        room = files[match[1]].count - width
-        first = int(match[2] or 0)
-        last = int(match[3]) if match[3] else room - room % step
-        if first > last or (last - first) % step:
-            raise InputError(f"expected bases from the first to the last, not {part[:40]!r}")
-        if first <= ends.get(match[1], -1):
-            raise InputError(f"expected the bases of {match[1]} in order, each once: {text[:40]!r}")
-        ends[match[1]] = last
-        ranges.append(BaseRange(match[1], first, last, step))
-    return RegisterClass(name, width, tuple(ranges))
-
-
 class _TextParser:
     def __init__(self, text: str, source: str) -> None:
         self.source = source
@@ -111,6 +82,11 @@ class _TextParser:
         self.classes: dict[str, RegisterClass] = {}
         self.virtual_registers: list[RegisterClass] = []
         self.operands: dict[str, Operand] = {}
+        self.opcodes: set[str] = set()
+        self.next_name = "%0"
+        self.endings: dict[str, RegisterClass] = {}
+        self.body = 0
+        self.as_printed = _LEADING_ZERO.search(text) is None
 
     def error(self, message: str) -> InputError:
         return InputError(message, source=self.source, line=self.at + 1)
@@ -139,6 +115,12 @@ class _TextParser:
             self.parse_mask(self.lines[self.at].removeprefix("mask "))
         while self.lines[self.at].startswith("class "):
             self.parse_class(self.header("class "))
+        self.body = self.at
+        for name, register_class in self.classes.items():
+            if not self.endings:
+                self.endings[""] = register_class  # the default class is not written
+            elif _WORD.fullmatch(name):  # after a dot there may be lanes
+                self.endings[f":{name}"] = register_class
         live_ins, blocks = self.parse_blocks()
         return Function(
             target=self.target,
@@ -168,6 +150,8 @@ class _TextParser:
 
     def check_spelling(self, function: Function) -> None:
         """Raises InputError at the first line that the printer spells differently."""
+        if self.as_printed and header_lines(function) == self.lines[: self.body]:
+            return
         expected = print_function(function).split("\n")
         if expected == self.lines:
             return
@@ -232,7 +216,9 @@ class _TextParser:
                     if heads:
                         raise self.error("only the entry block has live-in registers")
                     live_ins = tuple(self.fixed(part) for part in match[2].split(","))
-                heads.append((self.at, self.parse_successors(match[3])))
+                heads.append((index, self.parse_successors(match[3])))
+                if line != block_head(len(heads) - 1, match[2] or "", heads[-1][1]):
+                    self.as_printed = False
                 instructions = []
                 bodies.append(instructions)
             elif not heads:
@@ -274,14 +260,25 @@ class _TextParser:
         left, separator, right = line.partition("=")
         if not separator:
             left, right = "", line
-        opcode, _, rest = right.partition(" ")
-        if not _OPCODE.fullmatch(opcode):
-            raise self.error(f"expected an instruction, not {line[:60]!r}")
+        opcode, space, rest = right.partition(" ")
+        if opcode not in self.opcodes:
+            if not _OPCODE.fullmatch(opcode):
+                raise self.error(f"expected an instruction, not {line[:60]!r}")
+            self.opcodes.add(opcode)
+        if (separator and not left) or (space and not rest):
+            self.as_printed = False
         known = self.operands
-        parts = left.split(",") if left else []
-        definitions = tuple([known.get(part) or self.operand(part) for part in parts])
-        parts = rest.split(",") if rest else []
-        uses = tuple([known.get(part) or self.operand(part) for part in parts])
+        definitions: tuple[Operand, ...] = ()
+        uses: tuple[Operand, ...] = ()
+        if left:
+            definitions = tuple([known.get(each) or self.operand(each) for each in left.split(",")])
+        if rest:
+            uses = tuple([known.get(each) or self.operand(each) for each in rest.split(",")])
+        if "~" in line or "&" in rest:
+            self.check_marks(definitions, uses)
+        return instruction_of(opcode, definitions, uses, guard, destroys)
+
+    def check_marks(self, definitions: tuple[Operand, ...], uses: tuple[Operand, ...]) -> None:
         for use in uses:
             if use.early_clobber:
                 raise self.error("a use cannot be an early clobber")
@@ -290,7 +287,6 @@ class _TextParser:
         for definition in definitions:
             if definition.tied_to is not None:
                 raise self.error("only a use is tied, to a definition")
-        return Instruction(opcode, definitions, uses, guard, destroys)
 
     def parse_guard(self, text: str) -> Guard:
         negated = text.startswith("@!")
@@ -301,6 +297,18 @@ class _TextParser:
         return Guard(operand.location, negated)
 
     def operand(self, text: str) -> Operand:
+        register_class = None
+        if text.startswith(self.next_name):
+            register_class = self.endings.get(text[len(self.next_name) :])
+        if register_class is not None:
+            # Most operands that are new are the whole of the next register, without marks.
+            register = len(self.virtual_registers)
+            self.add_register(register_class)
+            made = operand_of(
+                VirtualLanes(register, 0, register_class.width), False, False, False, None
+            )
+            self.operands[f"%{register}"] = made
+            return made
         match = _VIRTUAL.fullmatch(text)
         if match is None:
             return self.fixed_operand(text)
@@ -313,15 +321,22 @@ class _TextParser:
         count = width if first is None else int(last or first) - low + 1
         if count < 1 or low + count > width:
             raise self.error(f"%{register} has {width} lanes: {text!r} names others")
-        operand = Operand(
+        operand = operand_of(
             VirtualLanes(register, low, count),
             undef is not None,
             early_clobber is not None,
             implicit is not None,
             int(tied) if tied is not None else None,
         )
+        if first is not None and (count == width or (last is None) != (count == 1)):
+            self.as_printed = False
         if class_name is None:
             self.operands[text] = operand
+        else:
+            # Later mentions have no class: with the same lanes and marks, this is their operand.
+            self.operands[text.replace(f":{class_name}", "", 1)] = operand
+            if class_name == next(iter(self.classes)):
+                self.as_printed = False
         return operand
 
     def first_mention(self, register: int, class_name: str | None) -> None:
@@ -335,14 +350,18 @@ class _TextParser:
             class_name = next(iter(self.classes), None)
         if class_name not in self.classes:
             raise self.error(f"class {class_name} is not described in the header")
-        self.virtual_registers.append(self.classes[class_name])
+        self.add_register(self.classes[class_name])
+
+    def add_register(self, register_class: RegisterClass) -> None:
+        self.virtual_registers.append(register_class)
+        self.next_name = f"%{len(self.virtual_registers)}"
 
     def fixed_operand(self, text: str) -> Operand:
         match = _FIXED.fullmatch(text)
         if match is None:
             raise self.error(f"expected a register operand, not {text[:40]!r}")
         implicit, name, undef, early_clobber, tied = match.groups()
-        operand = Operand(
+        operand = operand_of(
             self.fixed(name),
             undef is not None,
             early_clobber is not None,
@@ -353,8 +372,12 @@ class _TextParser:
         return operand
 
     def fixed(self, name: str) -> FixedUnits:
-        if name in self.unit_names:
-            return self.unit_names[name]
+        units = self.unit_names.get(name) or self.numbered_units(name)
+        if format_units(self.files[units.file], units.first, units.count) != name:
+            self.as_printed = False
+        return units
+
+    def numbered_units(self, name: str) -> FixedUnits:
         if match := _UNIT.fullmatch(name):
             units = FixedUnits(match[1], int(match[2]), 1)
         elif match := _UNITS.fullmatch(name):

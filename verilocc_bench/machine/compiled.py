@@ -34,6 +34,7 @@ compiled = Compilation(
     "the interpreter of machine code (half a minute)",
     _INTERPRETED,
     error_model="numpy",
+    _nrt=False,
 ).compiled
 
 # Conversions in compiled code, where they give plain numbers.

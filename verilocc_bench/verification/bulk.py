@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,8 @@ class BulkCheck:
         if self._points >= POINTS_LIMIT:
             raise InputError(f"the function has {self._points:,} points: expected less than 2**25")
         self._length_bits = self._points.bit_length()
-        found = np.array(liveness.segments, np.int64).reshape(-1, 4)
+        numbers = chain.from_iterable(liveness.segments)
+        found = np.fromiter(numbers, np.int64, 4 * len(liveness.segments)).reshape(-1, 4)
         lane, first, last = found[np.lexsort((found[:, 1], found[:, 0])), :3].T
         begins = np.ones(len(lane), np.bool_)
         begins[1:] = (lane[1:] != lane[:-1]) | (first[1:] != last[:-1] + 1)
@@ -110,8 +112,8 @@ class BulkCheck:
         """The rows of all definitions, and their units and points as integers, less the base."""
         found = [
             (lane, point)
-            for lane, points in enumerate(self.problem.liveness.defined)
-            for point in iterate_bits(points)
+            for point, lanes in enumerate(self.problem.liveness.written)
+            for lane in iterate_bits(lanes)
         ]
         lane, point = np.array(found, np.int64).reshape(-1, 2).T
         return self._rows[lane], self._offsets[lane] * self._points + point
