@@ -104,13 +104,19 @@ def parquet_batches(
         if not groups:
             yield opened.schema_arrow.empty_table().select(names)
         for batch in opened.iter_batches(batch_size=rows, row_groups=groups, columns=names):
-            arrays = [
-                column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-                for column in batch.columns
-            ]
+            arrays = [_plain(column) for column in batch.columns]
             table = pa.Table.from_arrays(arrays, names=batch.schema.names)
             budget.spend(table.nbytes + ROW_BYTES * batch.num_rows, path)
             yield table
+
+
+def _plain(column: pyarrow.Array) -> pyarrow.Array:
+    """A column without a dictionary; JSON as its text."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.JsonArray):
+        return column.storage
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def check_parquet(path: Path) -> int:
@@ -133,11 +139,11 @@ def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Pat
 
 
 def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
-    """Raises InputError unless a column holds text, whole numbers or truth values.
+    """Raises InputError unless a column holds text, JSON, whole numbers or truth values.
 
     A single value of a list could have any length.
     """
-    from pyarrow import types
+    from pyarrow import JsonType, types
 
     plain = (
         types.is_string,
@@ -148,6 +154,7 @@ def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
         types.is_null,
     )
     value = kind.value_type if types.is_dictionary(kind) else kind
+    value = kind.storage_type if isinstance(kind, JsonType) else value
     if not any(is_plain(value) for is_plain in plain):
         raise InputError(
             f"the column {name!r} must be of text, whole numbers or booleans, not of type "
