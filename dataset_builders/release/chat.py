@@ -6,7 +6,7 @@ they are what evaluation asks, with the compiler's answer. Rows of test splits h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,12 @@ def chat_file(path: Path) -> Path | None:
     folder, arch, family, name = path.parts
     has_any = folder == "data" and arch in PUBLISHED and name.partition("-")[0] in CHAT_SPLITS
     return Path(CHAT, arch, family, name) if has_any else None
+
+
+def chat_splits(places: Iterable[tuple[str, str, str, str]]) -> list[str]:
+    """The splits with conversations, of rows by (track folder, architecture, family, split)."""
+    found = {place[3] for place in places if chat_file(Path(*place)) is not None}
+    return [split for split in CHAT_SPLITS if split in found]
 
 
 def write_chat(rows: Sequence[Row], path: Path) -> None:
