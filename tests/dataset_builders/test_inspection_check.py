@@ -206,7 +206,7 @@ def test_conversations_of_all_rows_or_of_none(folder: Path) -> None:
     configs = [*yaml.safe_load(head)["configs"], {"config_name": "chat", "data_files": files}]
     (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': configs})}---\n{text}")
     rehash(folder)
-    assert findings_of(folder) == []
+    assert findings_of(folder) == ()
     stray = chats[0].with_name("test-00000-of-00001.parquet")
     chats[0].rename(stray)
     rehash(folder)
