@@ -258,18 +258,23 @@ def test_nulls_where_none_may_be(folder: Path) -> None:
     assert "'group' is string, expected string not null" in among(folder, "schema", TRAIN)
 
 
+def as_type(table: pa.Table, column: str, kind: pa.DataType) -> pa.Table:
+    field = pa.field(column, kind, nullable=False)
+    return table.set_column(table.column_names.index(column), field, table[column].cast(kind))
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
         (lambda table: table.drop_columns(["cluster"]), "'cluster' is missing"),
         (lambda table: table.append_column("more", table["id"]), "'more' does not belong to Row"),
         (
-            lambda table: table.set_column(
-                table.column_names.index("n_blocks"),
-                pa.field("n_blocks", pa.int32(), nullable=False),
-                table["n_blocks"].cast(pa.int32()),
-            ),
+            lambda table: as_type(table, "n_blocks", pa.int32()),
             "'n_blocks' is int32 not null, expected int64 not null",
+        ),
+        (
+            lambda table: as_type(table, "group", pa.json_()),
+            "'group' is extension<arrow.json> not null, expected string not null",
         ),
         (lambda table: table.select(table.column_names[::-1]), "not in the order"),
     ],
