@@ -291,9 +291,9 @@ def _pass(k: int, record: Record) -> str:
     low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
     if k > 1 or low is None or high is None:
         return value
-    seeds = record.get("pass@1_seeds_low"), record.get("pass@1_seeds_high")
-    over_seeds = "" if None in seeds else f", seeds {_range(*seeds)}"
-    return f"{value} ({_range(low, high)}{over_seeds})"
+    least, most = record.get("pass@1_seeds_low"), record.get("pass@1_seeds_high")
+    seeds = "" if least is None or most is None else f", seeds {_range(least, most)}"
+    return f"{value} ({_range(low, high)}{seeds})"
 
 
 def _range(*ends: float) -> str:

@@ -320,8 +320,8 @@ def _pass_column(k: int) -> _Column:
         low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
         if value is None or low is None or high is None:
             return percent(value)
-        over_seeds = record.get(f"pass@{k}_seeds_low"), record.get(f"pass@{k}_seeds_high")
-        seeds = "" if None in over_seeds else f", seeds {_range(*over_seeds)}"
+        least, most = record.get(f"pass@{k}_seeds_low"), record.get(f"pass@{k}_seeds_high")
+        seeds = "" if least is None or most is None else f", seeds {_range(least, most)}"
         return f"{percent(value)} ({_range(low, high)}{seeds})"
 
     return _Column(f"pass@{k}", cell)
