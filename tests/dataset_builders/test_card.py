@@ -218,6 +218,15 @@ def test_the_counts_add_up(card: str, embedded_card: str) -> None:
     assert table[-1][-1] == "22"
 
 
+def test_conversations_are_described_where_there_are_any(card: str, embedded_card: str) -> None:
+    assert "`train`, `validation` as conversations" in dict(cells(card, "Configs"))["`chat`"]
+    assert "`chat`" not in embedded_card
+    assert 'print(rows[0]["assignment"])' in card
+    assert 'print(json.loads(rows[0]["assignment"]))' in dataset_card(
+        {("data", "sm_80", "mha", "test"): 1}, MANIFEST, statistics=NOTHING
+    )
+
+
 def test_splits_are_described_where_there_are_rows(card: str, embedded_card: str) -> None:
     described = {row[0].strip("`"): row[1] for row in cells(card, "Splits")[1:]}
     present = [s for s in SPLITS if any(s in places for places in PLACES.values())]

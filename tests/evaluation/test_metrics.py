@@ -57,7 +57,7 @@ def test_bootstrap_intervals_cover_the_mean() -> None:
 @pytest.mark.parametrize("samples", [5, 20])
 def test_intervals_have_the_variance_of_what_they_are_over(samples: int) -> None:
     """Chances of Beta(2, 1), drawn anew in each trial: mean 2/3, variance 1/18, E[p(1-p)] 1/6."""
-    generator, kernels, trials = random.Random(3), 80, 300
+    generator, kernels, trials = random.Random(3), 60, 200
     fixed = [(number + 0.5) / kernels for number in range(kernels)]
     of_seeds = math.fsum(p * (1 - p) for p in fixed) / samples / kernels**2
     both = (1 / 18 + 1 / 6 / samples) / kernels
@@ -71,7 +71,7 @@ def test_intervals_have_the_variance_of_what_they_are_over(samples: int) -> None
         over_seeds.append(((high - low) / 2 / 1.96) ** 2)
         chances = [generator.betavariate(2, 1) for _ in range(kernels)]
         shares = [sum(generator.random() < p for _ in range(samples)) / samples for p in chances]
-        if trial < 60:
+        if trial < 25:
             low, high = bootstrap_interval(shares, trial)
             assert low is not None
             assert high is not None

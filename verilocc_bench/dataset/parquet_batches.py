@@ -104,19 +104,13 @@ def parquet_batches(
         if not groups:
             yield opened.schema_arrow.empty_table().select(names)
         for batch in opened.iter_batches(batch_size=rows, row_groups=groups, columns=names):
-            arrays = [_plain(column) for column in batch.columns]
+            arrays = [
+                column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+                for column in batch.columns
+            ]
             table = pa.Table.from_arrays(arrays, names=batch.schema.names)
             budget.spend(table.nbytes + ROW_BYTES * batch.num_rows, path)
             yield table
-
-
-def _plain(column: pyarrow.Array) -> pyarrow.Array:
-    """A column without a dictionary; JSON as its text."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.JsonArray):
-        return column.storage
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def check_parquet(path: Path) -> int:
