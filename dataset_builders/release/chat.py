@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.dataset import Row
-from verilocc_bench.dataset.parquet import write_table
+from verilocc_bench.dataset.parquet import save_table
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.targets import PUBLISHED
 from verilocc_bench.views.training_turns import training_turns
@@ -53,7 +53,7 @@ def write_chat(rows: Sequence[Row], path: Path) -> None:
     )
     found = [each for style in CHAT_FORMATS for row in rows for each in _conversations(row, style)]
     table = pa.Table.from_pylist(found, schema=schema)
-    write_table(table, path, level=9, dictionaries=[*kinds])
+    save_table(table, path, level=9, dictionaries=[*kinds])
 
 
 def _conversations(row: Row, name: str) -> Iterator[dict[str, Any]]:

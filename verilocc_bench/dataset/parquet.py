@@ -86,7 +86,7 @@ def write_parquet(
     schema = _schema(type(rows[0]), old_layout=old_layout)
     columns = zip(*(astuple(row) for row in rows), strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    write_table(
+    save_table(
         pa.Table.from_arrays(arrays, schema=schema),
         path,
         level=_COMPRESSION_LEVELS[type(rows[0])],
@@ -97,7 +97,7 @@ def write_parquet(
     )
 
 
-def write_table(
+def save_table(
     table: pyarrow.Table, path: Path, *, level: int, dictionaries: list[str], index: bool = True
 ) -> None:
     """Writes an Arrow table as one Parquet file: the same bytes for the same table.
