@@ -15,6 +15,7 @@ import pytest
 import yaml
 from pyarrow import parquet
 
+from dataset_builders.publishing.contents import is_owned
 from dataset_builders.release.card import card_configs
 from dataset_builders.release.chat import chat_file, write_chat
 from tests.model.tiny_models import save_model
@@ -58,6 +59,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert (chat is not None) == (split == "train" and row.arch != "sm_90")
             if chat is not None:
                 write_chat([row], folder / chat)
+                assert is_owned(chat.as_posix())  # so it is published
     counts = Counter(("data", r.arch, r.family, s) for r in ROWS for s in ("train", "test"))
     head = yaml.safe_dump({"configs": [c for c in card_configs(counts) if "raw" not in c.values()]})
     (folder / "README.md").write_text(f"---\n{head}---\n")
