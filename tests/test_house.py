@@ -50,6 +50,23 @@ def test_constraints_pin_every_requirement() -> None:
         assert name in {*pins, "verilocc-bench", "vllm"}, requirement
 
 
+def test_a_release_can_be_published() -> None:
+    workflow = yaml.load((ROOT / ".github/workflows/publish.yml").read_text(), yaml.BaseLoader)
+    assert workflow["on"] == {"release": {"types": ["published"]}}
+    job = workflow["jobs"]["publish"]
+    assert job["permissions"] == {"id-token": "write"}
+    assert job["environment"]["name"] == "pypi"
+    assert job["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
+    said = [step.get("run") for step in workflow["jobs"][job["needs"]]["steps"]]
+    assert said.index("python -m build") < said.index("python -m twine check --strict dist/*")
+    # The tests of the sdist import and read these.
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
+    targets = hatch["build"]["targets"]
+    for path in ("benchmarks", "tests", "docs", *targets["wheel"]["packages"], "*.md", "*.txt"):
+        assert f"/{path}" in targets["sdist"]["include"]
+    assert {"Homepage", "Issues", "Changelog"} <= set(PROJECT["urls"])
+
+
 def test_public_names_exist_and_have_docstrings() -> None:
     for package in ("verilocc_bench", "dataset_builders", "leaderboard"):
         for path in sorted((ROOT / package).rglob("*.py")):

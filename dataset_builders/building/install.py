@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dataset_builders.release.chat import CHAT
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
@@ -17,6 +18,7 @@ DATASET_PARTS = (
     "data",
     "split",
     "raw",
+    CHAT,
     "README.md",
     "rejected.jsonl",
     "rows.jsonl",

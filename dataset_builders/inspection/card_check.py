@@ -10,6 +10,7 @@ from typing import Any
 
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import CARD, MANIFEST, ParquetPlace, files_in, parquet_place
+from dataset_builders.release.chat import CHAT
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
 from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.errors import InputError
@@ -36,7 +37,8 @@ def check_card(
     try:
         head = _yaml_head(read_text(folder / CARD))
         inner = _inner_places(folder)
-        configs = _configs(head, [place.file for place in (*places, *inner)])
+        chats = [file for file in files_in(folder) if file.startswith(f"{CHAT}/")]
+        configs = _configs(head, [*(place.file for place in (*places, *inner)), *chats])
         default = [each["config_name"] for each in head["configs"] if each.get("default")]
     except InputError as error:
         add(error.message)
@@ -47,6 +49,9 @@ def check_card(
     expected = _expected(places, expert=expert)
     if inner and EXPERT in configs:
         expected |= _expected(inner, expert=True)
+    for file in chats:
+        split = Path(file).name.partition("-")[0]
+        expected.setdefault(CHAT, {}).setdefault(split, set()).add(file)
     for name in sorted(expected.keys() - configs.keys()):
         add(f"there is no config {name!r}")
     for name, config in configs.items():

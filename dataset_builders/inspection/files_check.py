@@ -16,6 +16,7 @@ from dataset_builders.inspection.layout import (
     ParquetPlace,
     parquet_place,
 )
+from dataset_builders.release.chat import chat_file
 from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.files import file_sha256
@@ -53,12 +54,16 @@ def check_files(
 
 def check_shards(files: Iterable[str], findings: Findings) -> list[ParquetPlace]:
     """The Parquet files with paths of rows or raw rows. Reports incomplete sets of shards."""
-    places: list[ParquetPlace] = []
-    for file in files:
-        place = parquet_place(file)
-        if place is not None:
-            places.append(place)
-        elif file.endswith(".parquet") or file.startswith(("data/", "split/", "raw/")):
+    found = {file: parquet_place(file) for file in files}
+    places = [place for place in found.values() if place is not None]
+    rows = (Path(place.file) for place in places if not place.raw)
+    chats = {path.as_posix() for each in rows if (path := chat_file(each)) is not None}
+    for file in sorted(chats - found.keys()) if chats & found.keys() else ():
+        findings.add(CheckKind.MISSING_FILE, file, "other rows have conversations, these have not")
+    for file, place in found.items():
+        if place is not None or file in chats:
+            continue
+        if file.endswith(".parquet") or file.startswith(("data/", "split/", "raw/")):
             message = "expected [raw/]data|split/ARCH/FAMILY/SPLIT-00000-of-0000N.parquet"
             findings.add(CheckKind.LAYOUT, file, message)
     if not places:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.dataset.parquet import JSON_COLUMNS
 from verilocc_bench.dataset.parquet_batches import open_parquet, parquet_batches
 from verilocc_bench.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 BATCH_ROWS = 16
 """The rows in memory at once, besides one compressed row group."""
@@ -39,8 +43,16 @@ def _expected(row_type: type[Row | RawRow]) -> ParquetColumns:
 def read_columns(path: Path) -> tuple[ParquetColumns, int]:
     """The columns of a Parquet file and its number of rows. Raises InputError for other files."""
     with open_parquet(path) as (_, file):
-        columns = {each.name: (str(each.type), each.nullable) for each in file.schema_arrow}
+        columns = {each.name: (_kind(each), each.nullable) for each in file.schema_arrow}
         return columns, file.metadata.num_rows
+
+
+def _kind(field: pyarrow.Field) -> str:
+    """The type of a column; JSON may be of its own type or a text."""
+    import pyarrow as pa
+
+    is_json = field.name in JSON_COLUMNS and isinstance(field.type, pa.JsonType)
+    return str(field.type.storage_type if is_json else field.type)
 
 
 def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iterator[str]:

@@ -19,13 +19,14 @@ from typing import Any
 
 from dataset_builders.release.card import expert_configs, with_configs
 from dataset_builders.release.card_examples import named
+from dataset_builders.release.chat import CHAT
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, read_text, write_atomically
 
 CARD, MANIFEST = "README.md", "manifest.json"
 
-FOLDERS = ("data", "split", "raw", "plots", "licenses", EXPERT)
+FOLDERS = ("data", "split", "raw", CHAT, "plots", "licenses", EXPERT)
 FILES = frozenset({"README.md", "manifest.json", "rows.jsonl", "rejected.jsonl", "leakage.json"})
 
 BLOCK_BYTES = 1 << 20

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from dataset_builders.release.card_sections import CardFacts, FolderCounts, card_text
+from dataset_builders.release.chat import CHAT, chat_splits
 from dataset_builders.statistics import DatasetStatistics, draw_plots, statistics_of
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
@@ -123,6 +124,9 @@ def card_configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
         if files:
             config: dict[str, Any] = {"config_name": name, "data_files": files}
             yield config | ({"default": True} if name == "default" else {})
+    if chats := chat_splits(rows):
+        files = [{"split": split, "path": f"{CHAT}/*/*/{split}-*.parquet"} for split in chats]
+        yield {"config_name": CHAT, "data_files": files}
 
 
 def expert_configs(rows: FolderCounts, place: str = "") -> Iterator[dict[str, Any]]:

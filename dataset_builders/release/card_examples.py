@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dataset_builders.statistics.summary import in_order
-from dataset_builders.sweeps.experts import EXPERT_SWEEPS
+from dataset_builders.sweeps.experts import EXPERT_SWEEPS, OLD_LAYOUT
 from dataset_builders.sweeps.splits import SPLITS
 
 EMBEDDED = "mini"
@@ -25,6 +25,9 @@ def usage(counts: Mapping[tuple[str, str, str, str], int], sweep: str, repositor
         text = _OF_EXPERTS
     else:
         text = _ON_THE_HUB + _pair(counts) + _generalization(counts) + _COMMANDS
+    if sweep not in OLD_LAYOUT:
+        text = text.replace("import json\n", "")
+        text = text.replace('json.loads(rows[0]["assignment"])', 'rows[0]["assignment"]')
     split = in_order(SPLITS, {key[3] for key in counts})[0]
     test = "test" if any(key[3] == "test" for key in counts) else split
     return text.replace("@NAME", repository).replace("@SPLIT", split).replace("@TEST", test)

@@ -13,6 +13,7 @@ from tabulate import tabulate
 from dataset_builders.release import card_experts as experts
 from dataset_builders.release import card_text as words
 from dataset_builders.release.card_examples import EMBEDDED, usage
+from dataset_builders.release.chat import CHAT, chat_splits
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.release.duplicates import NEAR_DISTANCE
 from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
@@ -96,6 +97,8 @@ def _configs(facts: CardFacts) -> str:
         if any(key[:2] == ("split", arch) for key in facts.counts):
             rows.append((f"`{split_config(arch)}`", "its split track"))
     rows.append(("`raw`", "the compiler's machine IR or machine code of all rows, by `id`"))
+    if chats := chat_splits(facts.counts):
+        rows.append((f"`{CHAT}`", f"{_codes(set(chats))} as conversations to train on"))
     return _names_table(rows, ("config", "rows"))
 
 

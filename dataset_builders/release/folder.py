@@ -16,10 +16,13 @@ TRACK_FOLDERS = {"assign": "data", "split": "split"}
 
 
 class FolderWriter:
-    """A folder in the making; `hashes` are by the names of its files."""
+    """A folder in the making, of rows in the new or the old layout (write_parquet).
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    `hashes` are by the names of its files.
+    """
+
+    def __init__(self, folder: Path, *, old_layout: bool = False) -> None:
+        self.folder, self.old_layout = folder, old_layout
         self.hashes: dict[str, str] = {}
 
     def add_text(self, name: str, text: str) -> None:
@@ -33,7 +36,7 @@ class FolderWriter:
 
     def add_rows(self, path: Path, rows: list[Row] | list[RawRow]) -> None:
         """Writes a Parquet file."""
-        write_parquet(rows, self.folder / path)
+        write_parquet(rows, self.folder / path, old_layout=self.old_layout)
         self.note(path.as_posix())
 
     def note(self, name: str) -> None:

@@ -23,6 +23,7 @@ from dataset_builders.journal.journal import Journal
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.release.better_labels import better_labels
 from dataset_builders.release.card import write_card
+from dataset_builders.release.chat import chat_file, write_chat
 from dataset_builders.release.duplicates import (
     EMBEDDED_DATASET,
     Pair,
@@ -40,7 +41,7 @@ from dataset_builders.release.folder import TRACK_FOLDERS, FolderWriter, rejecte
 from dataset_builders.release.leakage import leakage_report
 from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.sweeps import SweepPoint
-from dataset_builders.sweeps.experts import EXPERT_SWEEPS, ExpertPoint
+from dataset_builders.sweeps.experts import EXPERT_SWEEPS, OLD_LAYOUT, ExpertPoint
 from dataset_builders.sweeps.fresh import is_fresh
 from dataset_builders.sweeps.splits import SPLITS, split_of
 from verilocc_bench.dataset import EMBEDDED, RawRow, Row, iterate_rows
@@ -107,7 +108,7 @@ def write_dataset(
         brief=any(isinstance(point, ExpertPoint) for point in points),
         progress=progress,
     )
-    writer = FolderWriter(output)
+    writer = FolderWriter(output, old_layout=sweep in OLD_LAYOUT)
     _RowFiles(journal, writer, selection, better, progress).write_files()
     rejected = selection.rejected
     lines = [rejected_line(p, *rejected[p.key]) for p in points if p.key in rejected]
@@ -269,6 +270,10 @@ class _BucketFiles:
         is_last = len(self.lines) == self.count
         if is_last or len(self.rows) == ROWS_PER_FILE:
             self.writer.add_rows(path, self.rows)
+            chat = chat_file(path)
+            if chat is not None:
+                write_chat(self.rows, self.writer.folder / chat)
+                self.writer.note(chat.as_posix())
             self.rows = []
         if is_last or len(self.raws) == RAW_ROWS_PER_FILE:
             self.writer.add_rows(raw_path, self.raws)

@@ -37,7 +37,7 @@ class DatasetStatistics:
     rejected: Mapping[str, int]
     leakage: Leakage | None
     sizes: Mapping[str, tuple[int, int]]
-    """By folder (`data`, `split`, `raw`): files, bytes."""
+    """By folder (`data`, `split`, `raw`, `chat`): files, bytes."""
 
     @property
     def splits(self) -> list[str]:
@@ -123,7 +123,7 @@ def _kind(line: str, path: Path, number: int) -> str:
 
 def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
-    for name in ("data", "split", "raw"):
+    for name in ("data", "split", "raw", "chat"):
         sizes = [path.stat().st_size for path in (folder / name).glob("**/*.parquet")]
         if sizes:
             found[name] = (len(sizes), sum(sizes))

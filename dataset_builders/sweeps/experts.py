@@ -30,6 +30,9 @@ EXPERT_MINI = f"{EXPERT}-mini"
 
 EXPERT_SWEEPS = (EXPERT, EXPERT_MINI)
 
+OLD_LAYOUT = ("mini", EXPERT_MINI)
+"""The sweeps of the embedded datasets, whose bytes stay: their JSON columns are texts."""
+
 EXPERT_KERNELS: Mapping[str, tuple[str, str]] = {
     "aiter_attention_backward": ("aiter", "mha"),
     "aiter_attention_forward": ("aiter", "mha"),

@@ -122,6 +122,9 @@ def test_the_folder_loads_with_datasets(built: Path, tmp_path: Path) -> None:
         "raw = datasets.load_dataset(sys.argv[1], 'raw', cache_dir=sys.argv[2])\n"
         "ids = {row['id'] for split in loaded.values() for row in split}\n"
         "assert ids <= {row['id'] for split in raw.values() for row in split}\n"
+        "chat = datasets.load_dataset(sys.argv[1], 'chat', cache_dir=sys.argv[2])\n"
+        "assert all(set(rows['id']) == set(loaded[s]['id']) for s, rows in chat.items())\n"
+        "assert {*chat} == {*loaded} & {'train', 'validation'}\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", script, str(built), str(tmp_path)],

@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 
 from dataset_builders.release.card import dataset_card, write_card
 from dataset_builders.release.card_text import COLUMNS, LIMITS, RAW_COLUMNS
+from dataset_builders.release.chat import chat_file, write_chat
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.statistics import PLOTS, DatasetStatistics, statistics_of
 from dataset_builders.sweeps.splits import SPLITS
@@ -48,6 +49,8 @@ def write_rows(folder: Path, row: Row, split: str) -> None:
     name = f"{row.arch}/{row.family}/{split}-00000-of-00001.parquet"
     base = "data" if row.track == "assign" else "split"
     write_parquet([row], folder / base / name)
+    if (chat := chat_file(Path(base, name))) is not None:
+        write_chat([row], folder / chat)
     write_parquet([RawRow(row.id, "mir", "")], folder / "raw" / base / name)
 
 
@@ -140,6 +143,7 @@ def test_every_config_and_split_loads(folder: Path, card: str, tmp_path: Path) -
     assert loaded["gfx942"] == {"train": 2, "test_unseen_tile_shape": 2}
     assert loaded["mha"]["test"] == 2
     assert set(loaded["split"]) == {"train"}
+    assert list(loaded["chat"]) == ["train", "validation"]
     totals = {name: sum(found.values()) for name, found in loaded.items()}
     assert totals["raw"] == totals["default"] + totals["split"]
     assert list(loaded["default"]) == [s for s in SPLITS if s in loaded["default"]]
@@ -212,6 +216,15 @@ def test_the_counts_add_up(card: str, embedded_card: str) -> None:
     ]
     assert table[1] == ["assign", "train", "1", "1", "1", "1", "–", "–", "4"]
     assert table[-1][-1] == "22"
+
+
+def test_conversations_are_described_where_there_are_any(card: str, embedded_card: str) -> None:
+    assert "`train`, `validation` as conversations" in dict(cells(card, "Configs"))["`chat`"]
+    assert "`chat`" not in embedded_card
+    assert 'print(rows[0]["assignment"])' in card
+    assert 'print(json.loads(rows[0]["assignment"]))' in dataset_card(
+        {("data", "sm_80", "mha", "test"): 1}, MANIFEST, statistics=NOTHING
+    )
 
 
 def test_splits_are_described_where_there_are_rows(card: str, embedded_card: str) -> None:

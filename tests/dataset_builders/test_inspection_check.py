@@ -20,6 +20,7 @@ from pyarrow import parquet
 from dataset_builders.inspection import lists_check
 from dataset_builders.inspection.check import check_dataset
 from dataset_builders.inspection.findings import CheckFinding
+from dataset_builders.release.chat import write_chat
 from tests.dataset_builders.inspection_folders import (
     SPLITS,
     Draft,
@@ -192,6 +193,27 @@ def test_a_missing_shard(folder: Path) -> None:
     assert "there is no 0" in among(folder, "shards", second)
 
 
+def test_conversations_of_all_rows_or_of_none(folder: Path) -> None:
+    of_rows = [p for p in sorted(folder.glob("data/*/*/*")) if p.name.startswith(("train", "val"))]
+    chats = [folder / "chat" / path.relative_to(folder / "data") for path in of_rows]
+    for path, chat in zip(of_rows, chats, strict=True):
+        chat.parent.mkdir(parents=True, exist_ok=True)
+        write_chat(read_parquet(path, Row), chat)
+    rehash(folder)
+    assert "there is no config 'chat'" in only(folder, "card", "README.md")
+    head, text = (folder / "README.md").read_text().removeprefix("---\n").split("---\n", 1)
+    files = [{"split": s, "path": f"chat/*/*/{s}-*"} for s in ("train", "validation")]
+    configs = [*yaml.safe_load(head)["configs"], {"config_name": "chat", "data_files": files}]
+    (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': configs})}---\n{text}")
+    rehash(folder)
+    assert findings_of(folder) == ()
+    stray = chats[0].with_name("test-00000-of-00001.parquet")
+    chats[0].rename(stray)
+    rehash(folder)
+    among(folder, "missing_file", chats[0].relative_to(folder).as_posix())
+    among(folder, "layout", stray.relative_to(folder).as_posix())
+
+
 def test_shards_of_two_totals(folder: Path) -> None:
     (folder / FIRST_SHARD).rename(folder / FIRST_SHARD.replace("-00002", "-00003"))
     rehash(folder)
@@ -236,18 +258,23 @@ def test_nulls_where_none_may_be(folder: Path) -> None:
     assert "'group' is string, expected string not null" in among(folder, "schema", TRAIN)
 
 
+def as_type(table: pa.Table, column: str, kind: pa.DataType) -> pa.Table:
+    field = pa.field(column, kind, nullable=False)
+    return table.set_column(table.column_names.index(column), field, table[column].cast(kind))
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
         (lambda table: table.drop_columns(["cluster"]), "'cluster' is missing"),
         (lambda table: table.append_column("more", table["id"]), "'more' does not belong to Row"),
         (
-            lambda table: table.set_column(
-                table.column_names.index("n_blocks"),
-                pa.field("n_blocks", pa.int32(), nullable=False),
-                table["n_blocks"].cast(pa.int32()),
-            ),
+            lambda table: as_type(table, "n_blocks", pa.int32()),
             "'n_blocks' is int32 not null, expected int64 not null",
+        ),
+        (
+            lambda table: as_type(table, "group", pa.json_()),
+            "'group' is extension<arrow.json> not null, expected string not null",
         ),
         (lambda table: table.select(table.column_names[::-1]), "not in the order"),
     ],

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
-from verilocc_bench.evaluation.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
+from verilocc_bench.evaluation.metrics import (
+    bootstrap_interval,
+    geometric_mean,
+    mean,
+    pass_at_k,
+    seed_interval,
+)
 from verilocc_bench.ir import parse_function
 
 
@@ -45,6 +52,41 @@ def test_bootstrap_intervals_cover_the_mean() -> None:
     assert bootstrap_interval([], 0) == (None, None)
     assert bootstrap_interval([1.0, 1.0], 0) == (1.0, 1.0)
     assert bootstrap_interval([0.0, 1.0, 1.0], 3) == bootstrap_interval([0.0, 1.0, 1.0], 3)
+
+
+@pytest.mark.parametrize("samples", [5, 20])
+def test_intervals_have_the_variance_of_what_they_are_over(samples: int) -> None:
+    """Chances of Beta(2, 1), drawn anew in each trial: mean 2/3, variance 1/18, E[p(1-p)] 1/6."""
+    generator, kernels, trials = random.Random(3), 60, 200
+    fixed = [(number + 0.5) / kernels for number in range(kernels)]
+    of_seeds = math.fsum(p * (1 - p) for p in fixed) / samples / kernels**2
+    both = (1 / 18 + 1 / 6 / samples) / kernels
+    over_seeds, over_both, covered = [], [], 0
+    for trial in range(trials):
+        drawn = [(samples, sum(generator.random() < p for _ in range(samples))) for p in fixed]
+        low, high = seed_interval(drawn)
+        assert low is not None
+        assert high is not None
+        covered += low <= math.fsum(fixed) / kernels <= high
+        over_seeds.append(((high - low) / 2 / 1.96) ** 2)
+        chances = [generator.betavariate(2, 1) for _ in range(kernels)]
+        shares = [sum(generator.random() < p for _ in range(samples)) / samples for p in chances]
+        if trial < 25:
+            low, high = bootstrap_interval(shares, trial)
+            assert low is not None
+            assert high is not None
+            over_both.append(((high - low) / 2 / 1.96) ** 2)
+    assert mean(over_seeds) == pytest.approx(of_seeds, rel=0.02)
+    assert mean(over_both) == pytest.approx(both, rel=0.1)
+    assert 0.92 * trials <= covered <= 0.98 * trials
+
+
+def test_an_interval_over_seeds_needs_five() -> None:
+    assert seed_interval([]) == (None, None)
+    assert seed_interval([(5, 3), (4, 2)]) == (None, None)
+    assert seed_interval([(5, 5), (6, 0)]) == (0.5, 0.5)
+    assert seed_interval([(5, 4)])[1] == 1.0
+    assert seed_interval([(5, 1)])[0] == 0.0
 
 
 HEADER = """verilocc-bench 1

@@ -14,7 +14,9 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.evaluation.metrics import seed_interval
 from verilocc_bench.evaluation.models import read_predictions
+from verilocc_bench.evaluation.schema import read_results
 
 ROWS = [row for row in load_rows("mini").rows if row.arch == "gfx942"][:2]
 FIRST, SECOND = ROWS
@@ -110,3 +112,31 @@ def test_a_file_that_changes_is_no_failure_of_its_answers(tmp_path: Path) -> Non
     path.unlink()
     with pytest.raises(InfrastructureError, match="no such file"):
         predictions.allocate(request)
+
+
+def test_five_samples_tell_the_interval_over_seeds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row for row in load_rows("mini").rows if row.arch == "gfx942" and row.family == "gemm"]
+    path, valid = tmp_path / "answers.jsonl", {row.id: n % 6 for n, row in enumerate(rows)}
+    lines = [
+        {"id": row.id, "assignment": row.label if sample < valid[row.id] else {}}
+        for row in rows
+        for sample in range(5)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    low, high = seed_interval([(5, count) for count in valid.values()])
+    assert low is not None
+    assert high is not None
+    shown = f", seeds {100 * low:.1f}–{100 * high:.1f})"
+    options = ["evaluate", "--model", f"predictions:{path}", "--arch=gfx942", "--family=gemm"]
+    output = ["--output-path", str(tmp_path / "run")]
+    assert main([*options, "--samples=5", *output]) == 0
+    assert shown in capsys.readouterr().out
+    found = read_results(tmp_path / "run" / "results.json")["results"]["overall"]
+    assert (found["pass@1_seeds_low"], found["pass@1_seeds_high"]) == (low, high)
+    assert found["pass@1_low"] < low < found["pass@1"] < high < found["pass@1_high"]
+    assert main(["report", str(tmp_path / "run")]) == 0
+    assert shown in capsys.readouterr().out
+    assert main([*options, "--samples=4", "--json"]) == 0
+    assert "seeds_low" not in capsys.readouterr().out

@@ -32,18 +32,32 @@ _INTEGERS = {
     "best_bank_conflicts",
 }
 _BOOLEANS = {"best_is_optimal"}
+JSON_COLUMNS = frozenset(
+    {
+        "params",
+        "assignment",
+        "alternatives",
+        "best_assignment",
+        "best_certificate",
+        "pressure",
+        "registers_used",
+        "provenance",
+    }
+)
+"""The columns with JSON: of the type JSON, for which `datasets` gives objects, or plain text."""
+
 # Raw text is five times as long and read rarely, so it is not worth minutes of packing.
 _COMPRESSION_LEVELS: dict[type[Row | RawRow], int] = {Row: 19, RawRow: 9}
 
 
-def _schema(row_type: type[Row | RawRow]) -> pyarrow.Schema:
+def _schema(row_type: type[Row | RawRow], *, old_layout: bool = True) -> pyarrow.Schema:
     import pyarrow as pa
 
     return pa.schema(
         [
             pa.field(
                 f.name,
-                _arrow_type(f.name),
+                pa.json_() if f.name in JSON_COLUMNS and not old_layout else _arrow_type(f.name),
                 nullable=f.name in _NULLABLE,
             )
             for f in fields(row_type)
@@ -59,26 +73,51 @@ def _arrow_type(column: str) -> pyarrow.DataType:
     return pa.bool_() if column in _BOOLEANS else pa.string()
 
 
-def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
-    """Writes rows as one Parquet file; the same rows give the same bytes."""
+def write_parquet(
+    rows: Sequence[Row] | Sequence[RawRow], path: Path, *, old_layout: bool = False
+) -> None:
+    """Writes rows as one Parquet file; the same rows give the same bytes.
+
+    In the old layout JSON is plain text, and pages have no index. The texts are the same.
+    """
+    import pyarrow as pa
+
+    assert rows
+    schema = _schema(type(rows[0]), old_layout=old_layout)
+    columns = zip(*(astuple(row) for row in rows), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    save_table(
+        pa.Table.from_arrays(arrays, schema=schema),
+        path,
+        level=_COMPRESSION_LEVELS[type(rows[0])],
+        dictionaries=["family", "arch", "kernel", "track", "label_source", "license"]
+        if isinstance(rows[0], Row)
+        else ["format"],
+        index=not old_layout,
+    )
+
+
+def save_table(
+    table: pyarrow.Table, path: Path, *, level: int, dictionaries: list[str], index: bool = True
+) -> None:
+    """Writes an Arrow table as one Parquet file: the same bytes for the same table.
+
+    The columns `dictionaries` have few values; `index` has the first row of each page, for
+    readers that fetch some rows of a file.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
-    assert rows
-    schema = _schema(type(rows[0]))
-    columns = zip(*(astuple(row) for row in rows), strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     sink = pa.BufferOutputStream()
     parquet.write_table(
-        pa.Table.from_arrays(arrays, schema=schema),
+        table,
         sink,
         compression="zstd",
-        compression_level=_COMPRESSION_LEVELS[type(rows[0])],
+        compression_level=level,
         row_group_size=256,
         write_page_checksum=True,
-        use_dictionary=["family", "arch", "kernel", "track", "label_source", "license"]
-        if isinstance(rows[0], Row)
-        else ["format"],
+        write_page_index=index,
+        use_dictionary=dictionaries,
     )
     write_atomically(path, sink.getvalue().to_pybytes())
 

@@ -133,11 +133,11 @@ def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Pat
 
 
 def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
-    """Raises InputError unless a column holds text, whole numbers or truth values.
+    """Raises InputError unless a column holds text, JSON, whole numbers or truth values.
 
     A single value of a list could have any length.
     """
-    from pyarrow import types
+    from pyarrow import JsonType, types
 
     plain = (
         types.is_string,
@@ -148,6 +148,7 @@ def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
         types.is_null,
     )
     value = kind.value_type if types.is_dictionary(kind) else kind
+    value = kind.storage_type if isinstance(kind, JsonType) else value
     if not any(is_plain(value) for is_plain in plain):
         raise InputError(
             f"the column {name!r} must be of text, whole numbers or booleans, not of type "

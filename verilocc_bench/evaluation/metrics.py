@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 BOOTSTRAP_RESAMPLES = 1000
 
+FEWEST_SEEDS = 5
+"""The samples of a function that an interval over seeds needs."""
+
 
 def pass_at_k(samples: int, valid: int, k: int) -> float | None:
     """The unbiased estimate of the chance that one of k samples is valid.
@@ -52,6 +55,21 @@ def bootstrap_interval(
     )
     last = len(found) - 1
     return found[round(0.025 * last)], found[round(0.975 * last)]
+
+
+def seed_interval(counts: Sequence[tuple[int, int]]) -> tuple[float, float] | tuple[None, None]:
+    """The 95 % interval of pass@1 over seeds alone: of these functions, asked with others.
+
+    `counts` has the samples and the valid ones of each function; every sample has a seed of its
+    own. The variance of a function's share is estimated without bias, as c(n - c) / (n²(n - 1)),
+    and the mean is taken as normal. (None, None) where a function has fewer than five samples.
+    """
+    if not counts or min(n for n, _ in counts) < FEWEST_SEEDS:
+        return None, None
+    variance = math.fsum(c * (n - c) / (n * n * (n - 1)) for n, c in counts)
+    middle = math.fsum(c / n for n, c in counts) / len(counts)
+    half = 1.96 * math.sqrt(variance) / len(counts)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def shares(ratios: Mapping[str, tuple[int, int]]) -> dict[str, float | None]:

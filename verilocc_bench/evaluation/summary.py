@@ -12,6 +12,7 @@ from verilocc_bench.evaluation.metrics import (
     geometric_mean,
     mean,
     pass_at_k,
+    seed_interval,
     shares,
 )
 from verilocc_bench.evaluation.records import Outcome, RowResult, Sample
@@ -73,7 +74,7 @@ def summarise(
     `machine_code` has the counted code of valid answers by row id. Without it the record
     has no key `machine_code`. `price` is what a million tokens cost, in prompts and in
     completions; without it the record has no key `cost`, and without a language model no key
-    `reading`.
+    `reading`. `pass@1_seeds_low` and `_high` are there where every function has five samples.
     """
     outcomes = [(row, row.outcome) for row in rows if row.outcome is not None]
     found = [outcome for _, outcome in outcomes]
@@ -147,7 +148,12 @@ def _pass_record(rows: Sequence[RowResult], k: int, seed: int) -> dict[str, floa
     if len(known) < len(estimates) or not _complete(rows):
         known = []
     low, high = bootstrap_interval(known, seed)
-    return {f"pass@{k}": mean(known), f"pass@{k}_low": low, f"pass@{k}_high": high}
+    record = {f"pass@{k}": mean(known), f"pass@{k}_low": low, f"pass@{k}_high": high}
+    if k == 1 and known:
+        low, high = seed_interval([(len(r.counted), sum(s.valid for s in r.counted)) for r in rows])
+        if low is not None:
+            record |= {"pass@1_seeds_low": low, "pass@1_seeds_high": high}
+    return record
 
 
 def _register_record(

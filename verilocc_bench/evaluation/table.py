@@ -294,13 +294,18 @@ def code_runs(record: Record) -> str:
 
 
 def _pass(k: int, record: Record) -> str:
-    """pass@k, and pass@1 with its 95 % interval."""
+    """pass@k, and pass@1 with its 95 % interval and, of five samples, that over seeds alone."""
     value = percent(record[f"pass@{k}"])
     low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
     if k > 1 or low is None or high is None:
         return value
-    ends = (f"{100 * end:.1f}".removesuffix(".0") for end in (low, high))
-    return f"{value} ({'–'.join(ends)})"
+    least, most = record.get("pass@1_seeds_low"), record.get("pass@1_seeds_high")
+    seeds = "" if least is None or most is None else f", seeds {_range(least, most)}"
+    return f"{value} ({_range(low, high)}{seeds})"
+
+
+def _range(*ends: float) -> str:
+    return "–".join(f"{100 * end:.1f}".removesuffix(".0") for end in ends)
 
 
 def _pass_colour(k: int, record: Record) -> str:

@@ -35,7 +35,8 @@ REGISTER_MEANING = (
 COMMON_MEANING = (
     "The best first (★): sorted by pass@1 over the kernels that all runs were asked, then by "
     "registers/label over those that all of them solved. Intervals of 95 % in parentheses, by "
-    "bootstrap over kernels"
+    "bootstrap over kernels; from five samples a kernel on, `seeds` is that of pass@1 over seeds "
+    "alone"
 )
 PAIR_MEANING = (
     "Each run paired with the best over the kernels that both were asked: the difference of "
@@ -319,9 +320,15 @@ def _pass_column(k: int) -> _Column:
         low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
         if value is None or low is None or high is None:
             return percent(value)
-        return f"{percent(value)} ({100 * low:.1f}–{100 * high:.1f})"
+        least, most = record.get(f"pass@{k}_seeds_low"), record.get(f"pass@{k}_seeds_high")
+        seeds = "" if least is None or most is None else f", seeds {_range(least, most)}"
+        return f"{percent(value)} ({_range(low, high)}{seeds})"
 
     return _Column(f"pass@{k}", cell)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{100 * low:.1f}–{100 * high:.1f}"
 
 
 def _occupancy(record: Mapping[str, Any]) -> str:

@@ -1,0 +1,66 @@
+"""The config `chat`: rows as conversations for trainers, such as TRL's SFTTrainer.
+
+A row gives one conversation in the prompt format `whole`, and one for each prompt in `window`;
+they are what evaluation asks, with the compiler's answer. Rows of test splits have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.dataset import Row
+from verilocc_bench.dataset.parquet import save_table
+from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.targets import PUBLISHED
+from verilocc_bench.views.training_turns import training_turns
+from verilocc_bench.views.view_rows import problem_of
+
+CHAT = "chat"
+"""The config, and the folder of its files."""
+
+CHAT_FORMATS = ("whole", "window")
+CHAT_SPLITS = ("train", "validation")
+
+
+def chat_file(path: Path) -> Path | None:
+    """The file with the conversations of a file of rows; None if these have none."""
+    folder, arch, family, name = path.parts
+    has_any = folder == "data" and arch in PUBLISHED and name.partition("-")[0] in CHAT_SPLITS
+    return Path(CHAT, arch, family, name) if has_any else None
+
+
+def chat_splits(places: Iterable[tuple[str, str, str, str]]) -> list[str]:
+    """The splits with conversations, of rows by (track folder, architecture, family, split)."""
+    found = {place[3] for place in places if chat_file(Path(*place)) is not None}
+    return [split for split in CHAT_SPLITS if split in found]
+
+
+def write_chat(rows: Sequence[Row], path: Path) -> None:
+    """Writes the conversations of some rows, first all in `whole`.
+
+    The same rows give the same bytes.
+    """
+    import pyarrow as pa
+
+    text, version = pa.string(), pa.int64()
+    message = pa.struct([pa.field(name, text, nullable=False) for name in ("role", "content")])
+    kinds = {"id": text, "arch": text, "family": text, "format": text, "version": version}
+    schema = pa.schema(
+        [pa.field(name, kind, nullable=False) for name, kind in kinds.items()]
+        + [pa.field("messages", pa.list_(message), nullable=False)]
+    )
+    found = [each for style in CHAT_FORMATS for row in rows for each in _conversations(row, style)]
+    table = pa.Table.from_pylist(found, schema=schema)
+    save_table(table, path, level=9, dictionaries=[*kinds])
+
+
+def _conversations(row: Row, name: str) -> Iterator[dict[str, Any]]:
+    style = get_prompt_format(name)
+    about = {"id": row.id, "arch": row.arch, "family": row.family}
+    assert row.label is not None
+    for turn in training_turns(style, problem_of(row), row.label):
+        messages = [{"role": each.role, "content": each.content} for each in turn.messages]
+        answer = {"role": "assistant", "content": turn.completion}
+        yield {**about, "format": name, "version": style.version, "messages": [*messages, answer]}
