@@ -1,4 +1,4 @@
-"""The fast check and the explanation of wrong answers agree, in every path of either."""
+"""The fast check on right answers near wrong ones, and the order of its findings."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from tests.generated import random_function
 from tests.mutation import mutate
 from tests.sampling import few_rows
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verification import FastVerifier, FindingKind
-from verilocc_bench.verification.explain import Explainer
 
 HEADER = """verilocc-bench 1
 target gfx942
@@ -32,35 +28,12 @@ def problem(body: str) -> AllocationProblem:
     return AllocationProblem(parse_function(HEADER + body, canonical=False))
 
 
-def explained(problem: AllocationProblem, answer: dict[str, str]) -> tuple[Finding, ...]:
-    return Explainer(problem, tied_operands(problem.function)).explain(answer)[0]
-
-
 def everything_first(problem: AllocationProblem) -> dict[str, str]:
     """The answer that puts every virtual register into the first place of its class."""
     return {
         f"%{number}": next(iter(problem.placements.legal[register_class].values()))
         for number, register_class in enumerate(problem.function.virtual_registers)
     }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
-def test_what_is_valid_has_no_findings_and_what_is_not_has_some(guarded: bool) -> None:
-    seen = {True: 0, False: 0}
-    for seed in range(500):
-        own = AllocationProblem(random_function(seed, guarded=guarded))
-        verifier, generator = FastVerifier(own), random.Random(seed)
-        for _ in range(4):
-            answer = {
-                f"%{n}": generator.choice(list(own.placements.legal[c].values()))
-                for n, c in enumerate(own.function.virtual_registers)
-            }
-            verdict = verifier.verify(answer)
-            assert explained(own, answer) == verdict.findings
-            assert verdict.valid == (not verdict.findings)
-            seen[verdict.valid] += 1
-    assert min(seen.values()) > 200
 
 
 def test_lanes_live_together_without_harm_pass() -> None:

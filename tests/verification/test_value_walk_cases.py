@@ -49,11 +49,16 @@ def run(
     return next((difference for difference in found if difference is not None), None)
 
 
+def shows(text: str, assignment: Mapping[str, str], edits: Any = None) -> Miscompile:
+    shown = run(text, assignment, edits)
+    assert shown is not None
+    return shown
+
+
 def test_a_destroyed_value_is_shown_with_its_path() -> None:
     text = AMD + "bb0->bb1\n%0:V=OP\nbb1\n%1:V=OP\nOP %0\n"
     assert run(text, {"%0": "v0", "%1": "v1"}) is None
-    shown = run(text, {"%0": "v0", "%1": "v0"})
-    assert shown is not None
+    shown = shows(text, {"%0": "v0", "%1": "v0"})
     assert (shown.block, shown.instruction, shown.operand) == (1, 1, 0)
     assert (shown.lane, shown.unit) == ("%0", "v0")
     assert (shown.expected.block, shown.expected.instruction) == (0, 0)
@@ -97,50 +102,56 @@ def test_only_what_is_read_may_not_be_destroyed(text: str, places: str, differs:
     assert (run(text, named) is not None) == differs
 
 
-def test_a_lane_that_nothing_wrote_reads_as_anything() -> None:
-    text = AMD + "bb0\n%0:V2.0!=OP\n%1:V=OP\nOP %0,%1\n"
-    assert run(text, {"%0": "v0", "%1": "v1"}) is None
-    shown = run(text, {"%0": "v0", "%1": "v0"})
-    assert shown is not None
-    assert (shown.lane, shown.unit) == ("%0.0", "v0")
-
-
-def test_an_undef_definition_ends_the_other_lanes() -> None:
-    text = AMD + "bb0\n%0:V2=OP\n%0.0{}=OP\n%1:V=OP\nOP %0,%1\n"
-    places = {"%0": "v0", "%1": "v1"}
-    assert run(text.format("!"), places) is None
-    shown = run(text.format(""), places)
-    assert shown is not None
-    assert shown.lane == "%0.1"
-
-
-def test_an_early_clobber_is_written_before_uses_are_read() -> None:
-    text = AMD + "bb0\n%0:V=OP\n%1:V{}=OP %0\nOP %1\n"
-    places = {"%0": "v0", "%1": "v0"}
-    assert run(text.format(""), places) is None
-    shown = run(text.format("&"), places)
-    assert shown is not None
-    assert (shown.instruction, shown.operand, shown.lane) == (1, 1, "%0")
-    assert shown.found is not None
-    assert (shown.found.instruction, shown.found.lane) == (1, "%1")
-
-
-def test_an_early_clobber_gives_way_to_its_own_old_value() -> None:
-    text = AMD + "bb0\n%0:V=OP\n{}%0&=OP %0\nOP %0\n"
-    assert run(text.format(""), {"%0": "v0"}) is None
-    shown = run(text.format("%1:V=OP\n"), {"%0": "v0", "%1": "v0"})
-    assert shown is not None
-    assert (shown.instruction, shown.operand) == (2, 1)
-
-
-def test_an_early_clobber_spares_the_guard() -> None:
-    text = NVIDIA + "bb0\n%0:P=OP\n@%0 %1:P{}=OP\n"
-    places = {"%0": "P0", "%1": "P0"}
-    assert run(text.format(""), places) is None
-    shown = run(text.format("&"), places)
-    assert shown is not None
-    assert (shown.operand, shown.lane) == (-1, "%0")
-    assert run(text.format("&"), {**places, "%1": "P1"}) is None
+@pytest.mark.parametrize(
+    ("text", "right", "wrong", "place", "found"),
+    [
+        pytest.param(
+            AMD + "bb0\n%0:V2.0!=OP\n%1:V=OP\nOP %0,%1\n", ("", "v0 v1"), ("", "v0 v0"),
+            (2, 0, "%0.0", "v0"), "%1 of bb0 instruction 1", id="nothing-wrote-the-other-lane",
+        ),
+        pytest.param(
+            AMD + "bb0\n%0:V2=OP\n%0.0{}=OP\n%1:V=OP\nOP %0\n", ("!", "v0 v1"), ("", "v0 v1"),
+            (3, 0, "%0.1", "v1"), "%1 of bb0 instruction 2", id="undef-ends-the-other-lane",
+        ),
+        pytest.param(
+            AMD + "bb0\n%0:V=OP\n%1:V{}=OP %0\nOP %1\n", ("", "v0 v0"), ("&", "v0 v0"),
+            (1, 1, "%0", "v0"), "%1 of bb0 instruction 1", id="early-before-uses",
+        ),
+        pytest.param(
+            AMD + "bb0\n%0:V=OP\n{}%0&=OP %0\nOP %0\n", ("", "v0"), ("%1:V=OP\n", "v0 v0"),
+            (2, 1, "%0", "v0"), "%1 of bb0 instruction 1", id="early-spares-its-own-old-value",
+        ),
+        pytest.param(
+            NVIDIA + "bb0\n%0:P=OP\n@%0 %1:P{}=OP\n", ("", "P0 P0"), ("&", "P0 P0"),
+            (1, -1, "%0", "P0"), "%1 of bb0 instruction 1", id="early-before-the-guard",
+        ),
+        pytest.param(
+            NVIDIA + "bb0\n%0:P=OP\n@%0 %1:P&=OP\n", ("", "P0 P1"), ("", "P0 P0"),
+            (1, -1, "%0", "P0"), "%1 of bb0 instruction 1", id="early-beside-the-guard",
+        ),
+        pytest.param(
+            AMD + "bb0\n%0:V,%1:V=OP\n", ("", "v0 v1"), ("", "v0 v0"),
+            (0, 0, "%0", "v0"), "%1 of bb0 instruction 0", id="two-at-once",
+        ),
+        pytest.param(
+            NVIDIA + "bb0\n@%0:P OP\n@%1:P OP\n", ("", "P0 P1"), ("", "P0 P0"),
+            (1, -1, "%1", "P0"), "%0 from the entry", id="guards-from-the-entry",
+        ),
+    ],
+)  # fmt: skip
+def test_what_destroys_and_what_does_not(
+    text: str,
+    right: tuple[str, str],
+    wrong: tuple[str, str],
+    place: tuple[int, int, str, str],
+    found: str,
+) -> None:
+    """`right` and `wrong` are what stands in the gap of the text, and the places."""
+    named = [{f"%{n}": base for n, base in enumerate(each[1].split())} for each in (right, wrong)]
+    assert run(text.format(right[0]), named[0]) is None
+    shown = shows(text.format(wrong[0]), named[1])
+    assert (shown.instruction, shown.operand, shown.lane, shown.unit) == place
+    assert str(shown.found).startswith(found)
 
 
 def test_a_lane_written_in_two_places_is_in_neither() -> None:
@@ -153,32 +164,12 @@ def test_a_lane_written_in_two_places_is_in_neither() -> None:
     assert run(text, places, edits) is not None
 
 
-def test_two_lanes_written_at_once_need_two_units() -> None:
-    text = AMD + "bb0\n%0:V,%1:V=OP\n"
-    assert run(text, {"%0": "v0", "%1": "v1"}) is None
-    shown = run(text, {"%0": "v0", "%1": "v0"})
-    assert shown is not None
-    assert (shown.operand, shown.lane) == (0, "%0")
-    assert shown.found is not None
-    assert shown.found.lane == "%1"
-
-
 def test_an_instruction_that_does_not_act_destroys_nothing() -> None:
     text = NVIDIA + "bb0\n%0:P=OP\n%1:R=OP\n@%0 %2:R=OP\n@{}%0 OP %1\n"
     places = {"%0": "P0", "%1": "R0", "%2": "R0"}
     assert run(text.format("!"), places) is None
-    shown = run(text.format(""), places)
-    assert shown is not None
+    shown = shows(text.format(""), places)
     assert shown.trace[0].decisions == ((2, "%0 is true"), (3, "%0 is true"))
-
-
-def test_guards_are_observed_and_hold_a_value_from_the_entry() -> None:
-    text = NVIDIA + "bb0\n@%0:P OP\n@%1:P OP\n"
-    assert run(text, {"%0": "P0", "%1": "P1"}) is None
-    shown = run(text, {"%0": "P0", "%1": "P0"})
-    assert shown is not None
-    assert shown.operand == -1
-    assert str(shown.expected) == "%1 from the entry"
 
 
 SWAP = {
@@ -194,8 +185,7 @@ def test_a_parallel_move_reads_all_before_it_writes() -> None:
     places = {"%0": "v0", "%1": "v1"}
     assert run(text, places, SWAP) is None
     first, second = ({"at": [0, 2], "move": [pair]} for pair in SWAP["insert"][0]["move"])  # type: ignore[index]
-    shown = run(text, places, {**SWAP, "insert": [first, second]})
-    assert shown is not None
+    shows(text, places, {**SWAP, "insert": [first, second]})
     assert run(text, places, {"insert": SWAP["insert"]}) is not None  # replacements dropped
 
 
@@ -204,20 +194,17 @@ def test_a_unit_that_a_move_writes_twice_holds_nothing() -> None:
     places = {"%0": "v0", "%1": "v1"}
     right, wrong = ["%0", "%0"], ["%0", "%1"]
     for pairs in ([right, wrong], [wrong, right]):
-        shown = run(text, places, {"insert": [{"at": [0, 2], "move": pairs}]})
-        assert shown is not None
+        shown = shows(text, places, {"insert": [{"at": [0, 2], "move": pairs}]})
         assert shown.found is None
     assert run(text, places, {"insert": [{"at": [0, 2], "move": [right]}]}) is None
 
 
 def test_units_and_lanes_have_the_names_of_the_assembler() -> None:
     text = AMD + "bb0(vcc_hi)\n%0:S2=OP\nOP %0,vcc_hi\n"
-    shown = run(text, {"%0": "vcc"})
-    assert shown is not None
+    shown = shows(text, {"%0": "vcc"})
     assert (shown.lane, shown.unit) == ("vcc_hi", "vcc_hi")
     assert str(shown.expected) == "vcc_hi from the entry"
-    numbered = run(AMD + "bb0(v7)\n%0:V=OP\nOP %0,v7\n", {"%0": "v7"})
-    assert numbered is not None
+    numbered = shows(AMD + "bb0(v7)\n%0:V=OP\nOP %0,v7\n", {"%0": "v7"})
     assert (numbered.lane, numbered.unit) == ("v7", "v7")
 
 
@@ -253,16 +240,14 @@ def test_a_long_path_is_shown_by_its_end() -> None:
     """30 blocks one after the other: the last 24 are shown."""
     blocks = "".join(f"bb{n}->bb{n + 1}\nOP\n" for n in range(1, 29))
     text = AMD + f"bb0->bb1\n%0:V=OP\n{blocks}bb29\n%1:V=OP\nOP %0\n"
-    shown = run(text, {"%0": "v0", "%1": "v0"})
-    assert shown is not None
+    shown = shows(text, {"%0": "v0", "%1": "v0"})
     lines = str(shown).splitlines()
     assert lines[3:5] == ["  along 30 blocks", "    …"]
     assert lines[5:] == [f"    bb{n}" for n in range(6, 30)]
     exactly = AMD + "".join(f"bb{n}->bb{n + 1}\nOP\n" for n in range(23)).replace(
         "OP", "%0:V=OP", 1
     )
-    shown = run(exactly + "bb23\n%1:V=OP\nOP %0\n", {"%0": "v0", "%1": "v0"})
-    assert shown is not None
+    shown = shows(exactly + "bb23\n%1:V=OP\nOP %0\n", {"%0": "v0", "%1": "v0"})
     assert str(shown).splitlines()[3:5] == ["  along 24 blocks", "    bb0"]
 
 
@@ -271,8 +256,7 @@ def test_a_definition_goes_where_its_replacement_says() -> None:
     places = {"%0": "v0", "%1": "v1"}
     new = {"new": {"%1": "V"}}
     assert run(text, places, {**new, "replace": [[0, 0, 0, "%1"], [0, 1, 0, "%1"]]}) is None
-    shown = run(text, places, {**new, "replace": [[0, 0, 0, "%1"]]})
-    assert shown is not None
+    shown = shows(text, places, {**new, "replace": [[0, 0, 0, "%1"]]})
     assert shown.found is None
 
 
@@ -287,8 +271,7 @@ def test_spills_and_reloads() -> None:
     }
     assert run(text, {**places, "%2": "v2"}, edits) is None
     swapped = {**edits, "insert": [spill, {"at": [0, 2], "reload": ["%2", "slot1-2"]}]}
-    shown = run(text, {**places, "%2": "v2"}, swapped)
-    assert shown is not None
+    shown = shows(text, {**places, "%2": "v2"}, swapped)
     assert shown.lane == "%0.0"
 
 
@@ -299,8 +282,7 @@ def test_a_constant_is_the_same_value_every_time() -> None:
     again = {"at": [0, 1], "rematerialize": ["%2", [1, 0]]}
     assert run(text, places, {**replaced, "insert": [again]}) is None
     other = {"at": [0, 1], "rematerialize": ["%2", [1, 1]]}
-    shown = run(text, places, {**replaced, "insert": [other]})
-    assert shown is not None
+    shown = shows(text, places, {**replaced, "insert": [other]})
     assert str(shown.expected).startswith("%0 of bb1 instruction 0 at step ")
     assert str(shown.found) == "the constant %1 of bb1 instruction 1"
 
@@ -343,8 +325,7 @@ def test_a_move_where_some_threads_sleep_is_shown() -> None:
     assert run(MASKED, places, {**edits, "insert": [{"at": [0, 2], "move": [move]}]}) is None
     assert run(MASKED, places, {**edits, "insert": [{"at": [2, 1], "move": [move]}]}) is None
     for at in ([0, 3], [2, 0]):
-        shown = run(MASKED, places, {**edits, "insert": [{"at": at, "move": [move]}]})
-        assert shown is not None
+        shown = shows(MASKED, places, {**edits, "insert": [{"at": at, "move": [move]}]})
         assert (2, "the thread falls asleep") in shown.trace[0].decisions
         assert (0, "the thread wakes") in shown.trace[-1].decisions
     on_edges = [{"at": {"edge": [0, s]}, "move": [move]} for s in (1, 2)]
@@ -422,8 +403,7 @@ def test_a_definition_in_what_its_call_destroys_is_shown_with_its_place() -> Non
     header = AMD.replace("class V 1", "mask m0 v[4:5]\nclass V 1")
     text = header + "bb0->bb1\nOP\nbb1\nOP\n%0:V=SI_CALL ^m0\nOP %0\n"
     assert run(text, {"%0": "v3"}) is None
-    shown = run(text, {"%0": "v4"})
-    assert shown is not None
+    shown = shows(text, {"%0": "v4"})
     assert (shown.block, shown.instruction, shown.operand) == (1, 1, 0)
     assert (shown.lane, shown.unit) == ("%0", "v4")
 
