@@ -101,52 +101,44 @@ def test_what_is_not_supported_is_refused_before_anything_runs(line: str, what: 
     assert what in str(refused.value)
 
 
+TURNED = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32_e32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+    ds_write_b32 v1, v0
+    v_xor_b32_e32 v2, 0x1fc, v1
+    {wait}
+    s_barrier
+    ds_read_b32 v3, v2
+    s_waitcnt lgkmcnt(0)
+    global_store_dword v1, v3, s[6:7]
+    s_endpgm
+"""
+"""Two waves share LDS: each reads what the other wrote."""
+
+
 def test_waves_meet_at_barriers_and_share_lds() -> None:
-    body = """
-        s_load_dwordx4 s[4:7], s[0:1], 0x0
-        v_lshlrev_b32_e32 v1, 2, v0
-        ds_write_b32 v1, v0
-        v_xor_b32_e32 v2, 0x1fc, v1
-        s_waitcnt lgkmcnt(0)
-        s_barrier
-        ds_read_b32 v3, v2
-        s_waitcnt lgkmcnt(0)
-        global_store_dword v1, v3, s[6:7]
-        s_endpgm
-    """
-    out = np.zeros(128, np.uint32)
+    kernel = kernel_of(TURNED.format(wait="s_waitcnt lgkmcnt(0)"), items=128)
+    arguments = [None, np.zeros(128, np.uint32)]
     for asynchronous in (False, True):
-        kernel = kernel_of(body, items=128)
-        result = kernel.run([None, out], (1,), asynchronous=asynchronous)
+        result = kernel.run(arguments, (1,), asynchronous=asynchronous)
         assert (result.buffers[1] == np.arange(128)[::-1]).all()
         assert result.event_count == 0
-
-
-def test_a_wave_that_does_not_wait_for_its_lds_write_before_the_barrier() -> None:
-    body = """
-        s_load_dwordx4 s[4:7], s[0:1], 0x0
-        v_lshlrev_b32_e32 v1, 2, v0
-        s_waitcnt lgkmcnt(0)
-        ds_write_b32 v1, v0
-        v_xor_b32_e32 v2, 0x1fc, v1
-        s_barrier
-        ds_read_b32 v3, v2
-        s_waitcnt lgkmcnt(0)
-        global_store_dword v1, v3, s[6:7]
-        s_endpgm
-    """
-    kernel = kernel_of(body, items=128)
-    result = kernel.run([None, np.zeros(128, np.uint32)], (1,), asynchronous=True)
+    # A wave that does not wait for its write before the barrier.
+    hasty = kernel_of(TURNED.format(wait=""), items=128)
+    result = hasty.run(arguments, (1,), asynchronous=True)
     assert (result.buffers[1] != np.arange(128)[::-1]).any()
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize(("nops", "right"), [(17, True), (16, True), (15, False), (0, False)])
-def test_a_matrix_result_that_is_read_too_soon(arch: str, nops: int, right: bool) -> None:
+@pytest.mark.parametrize("missing", [-1, 0, 1, 16])
+def test_a_matrix_result_that_is_read_too_soon(arch: str, missing: int) -> None:
     """32x32x8 f16 takes 16 passes on gfx90a (19 wait states), 8 on gfx942 (11)."""
-    needed = 19 if arch == "gfx90a" else 11
-    waits = needed - 17 + nops
-    name = "v_mfma_f32_32x32x8f16" if arch == "gfx90a" else "v_mfma_f32_32x32x8_f16"
+    name, needed = {
+        "gfx90a": ("v_mfma_f32_32x32x8f16", 19),
+        "gfx942": ("v_mfma_f32_32x32x8_f16", 11),
+    }[arch]
+    waits = ["s_nop 0"] * (needed - missing)
     body = f"""
         s_load_dwordx4 s[4:7], s[0:1], 0x0
         v_lshlrev_b32_e32 v1, 2, v0
@@ -155,15 +147,14 @@ def test_a_matrix_result_that_is_read_too_soon(arch: str, nops: int, right: bool
         s_waitcnt lgkmcnt(0)
         s_nop 1
         {name} v[16:31], v[2:3], v[2:3], 0
-        {chr(10).join(["s_nop 0"] * max(waits + 1 - (nops < 17), 0))}
+        {chr(10).join(waits)}
         global_store_dword v1, v16, s[6:7]
         s_endpgm
     """
     kernel = kernel_of(body, arch)
-    kept = max(waits + 1 - (nops < 17), 0) >= needed
     result = kernel.run([None, np.zeros(64, np.float32)], (1,), asynchronous=True)
-    assert bool((result.buffers[1] == 8).all()) == kept
-    assert bool(result.event_count) == (not kept)
+    assert bool((result.buffers[1] == 8).all()) == (missing <= 0)
+    assert bool(result.event_count) == (missing > 0)
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
