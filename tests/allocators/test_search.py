@@ -22,7 +22,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.allocators.protocol import AllocationInterrupted, LabelUse
 from verilocc_bench.allocators.search import placing, portfolio
 from verilocc_bench.allocators.search.options import Means, SearchOptions
-from verilocc_bench.allocators.search.placement_model import placement_models
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.allocators.search.refinement_items import Weights
 from verilocc_bench.allocators.search.refining import refinement_cost
@@ -46,7 +46,7 @@ SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:18]
 def test_the_model_accepts_what_the_verifier_accepts() -> None:
     generator = random.Random(0)
     accepted = rejected = 0
-    for seed in range(300):
+    for seed in range(120):
         problem = AllocationProblem(random_function(seed))
         classes = problem.function.virtual_registers
         legal = [sorted(problem.placements.legal[c]) for c in classes]
@@ -69,8 +69,7 @@ def test_the_model_accepts_what_the_verifier_accepts() -> None:
             assert found == verdict.valid, seed
             accepted += found
             rejected += not found
-    assert accepted > 100
-    assert rejected > 100
+    assert min(accepted, rejected) > 50
 
 
 def _fewest_by_enumeration(problem: AllocationProblem) -> int | None:
@@ -97,7 +96,9 @@ def _fewest_by_enumeration(problem: AllocationProblem) -> int | None:
     return best
 
 
-@pytest.mark.parametrize("seeds", some_of([range(1000, 1500), range(500), range(500, 1000)]))
+@pytest.mark.parametrize(
+    "seeds", some_of([range(1000, 1160), range(500), range(500, 1000), range(1160, 1500)], 4)
+)
 def test_best_is_the_optimum_of_tiny_functions(seeds: range) -> None:
     compared = impossible = 0
     for seed in seeds:
@@ -118,8 +119,8 @@ def test_best_is_the_optimum_of_tiny_functions(seeds: range) -> None:
         assert found.registers == fewest, seed
         assert found.bound.value <= found.registers
         compared += 1
-    assert compared > 20
-    assert impossible or seeds.start < 1000  # few are
+    assert compared > 8
+    assert impossible or seeds.start != 1160  # few are
 
 
 @pytest.mark.parametrize("name", ["first-fit-orders", "annealed-orders", "tabu-search"])
@@ -330,11 +331,18 @@ C %0,%1
     assert FastVerifier(problem).verify(answer).valid
 
 
-def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = AllocationProblem.from_text(SMALL[0].normalized)
-    search = Search(problem, SearchOptions())
+def scored_shapes() -> tuple[PlacementModel, placing.Shapes, int]:
+    """The scored model of a small kernel, its shapes, and the registers without any search."""
+    search = Search(AllocationProblem.from_text(SMALL[0].normalized), SearchOptions())
     (model,) = (each for each in search._models if search._is_scored(each))
     shapes = search._shapes(model)
+    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
+    assert placed is not None
+    return model, shapes, shapes.used(placed)
+
+
+def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, shapes, first = scored_shapes()
     asked: list[int] = []
     left = 1
 
@@ -363,9 +371,6 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
         assert shapes.used(best) == first
         return list(asked)
 
-    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
-    assert placed is not None
-    first = shapes.used(placed)
     chunk, rest = placing.CHUNK_STEPS, 30_000 - placing.CHUNK_STEPS
     patient = [chunk, 90_000 - chunk]
     assert minimize(first) == [chunk, chunk]
@@ -385,13 +390,7 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
 def test_far_from_the_bound_the_search_halves_what_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    problem = AllocationProblem.from_text(SMALL[0].normalized)
-    search = Search(problem, SearchOptions())
-    (model,) = (each for each in search._models if search._is_scored(each))
-    shapes = search._shapes(model)
-    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
-    assert placed is not None
-    first = shapes.used(placed)
+    model, shapes, first = scored_shapes()
     bound = first - 24
     asked: list[int] = []
     left = 1
@@ -435,11 +434,9 @@ def test_far_from_the_bound_the_search_halves_what_is_left(
 
 
 def test_a_brief_search_has_one_chunk_and_the_first_limits_alone() -> None:
-    problem = AllocationProblem.from_text(SMALL[0].normalized)
-    search = Search(problem, SearchOptions())
-    (model,) = (each for each in search._models if search._is_scored(each))
+    _, plain, _ = scored_shapes()
     limits: list[placing.Limits] = [{"v": 3}, {"v": 4}]
-    shapes = replace(search._shapes(model), ways=lambda registers: limits[:registers])
+    shapes = replace(plain, ways=lambda registers: limits[:registers])
     start = np.zeros(3, np.int64)
     budget = placing.SearchBudget(90_000, 7, start, restarts=10)
     shorter, least = placing.brief(shapes, budget)

@@ -14,8 +14,6 @@ target sm_80
 registers R:60 UR:63 P:7 UP:7
 class R 1 R
 class P 1 P
-class P2 2 P
-class UP 1 UP
 """
 
 
@@ -79,29 +77,6 @@ def test_a_guard_that_nothing_wrote_keeps_its_value() -> None:
     registers = {"r1": "R0", "r3": "R0"}
     assert valid(body, r0="P0", r2="P1", r4="P1", **registers)
     assert not valid(body, r0="P0", r2="P0", r4="P1", **registers)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "bb0\n@R3 MOV\n",
-        "bb0\n@%0:R MOV\n",
-        "bb0\n@%0:P2.0 MOV\n",
-        "bb0->bb1,bb2\n@%0:P %0=BRA\nbb1\nbb2\n",
-        "bb0->bb1,bb2\n@P0 P[0:1]=BRA\nbb1\nbb2\n",
-    ],
-)
-def test_what_cannot_guard(body: str) -> None:
-    with pytest.raises(InputError, match=r"bb0 instruction 0.*(guarded by|its own guard)"):
-        problem(body)
-
-
-def test_no_guards_without_predicates() -> None:
-    text = "verilocc-bench 1\ntarget gfx942\nregisters v:8 a:0 s:8 vcc:2=vcc_lo,vcc_hi\n"
-    with pytest.raises(InputError, match="of any file of gfx942"):
-        AllocationProblem(
-            parse_function(text + "class S 1 s vcc\nbb0\n@%0:S OP\n", canonical=False)
-        )
 
 
 def test_guards_beyond_analysis_are_refused() -> None:

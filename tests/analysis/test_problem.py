@@ -66,6 +66,9 @@ REFUSED = {
     NVIDIA + "class P2 2 P\nbb0\n@%0:P2.0 A\n": (
         "bb0 instruction 0 is guarded by no single register of P or UP of sm_80"
     ),
+    AMD + "class S 1 s vcc\nbb0\n@%0:S A\n": (
+        "bb0 instruction 0 is guarded by no single register of any file of gfx942"
+    ),
     NVIDIA + "bb0\n@R0 A\n": (
         "bb0 instruction 0 is guarded by no single register of P or UP of sm_80"
     ),

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from tests.selftest.test_campaign import (
-    NoDestruction,
-    NoEarlyClobbers,
     NoFixedRegisters,
-    NoGuards,
-    NoMeets,
+    checker_of,
+    fast_check_of,
+    one_path,
+    without_destruction,
+    without_early_clobbers,
+    without_guards,
 )
 from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
@@ -232,24 +234,25 @@ bb1
 
 
 @pytest.mark.parametrize(
-    ("careless", "family", "kind"),
+    ("careless", "family", "kind", "shown"),
     [
-        (NoEarlyClobbers, ONE_FILE, "fast accepts what independent rejects"),
-        (NoFixedRegisters, FAMILIES["fixed"], "fast accepts what oracle rejects"),
-        (NoGuards, replace(GUARDS, operands=3), "oracle accepts what fast rejects"),
-        (NoDestruction, FAMILIES["destroyed-fixed"], "fast accepts what oracle rejects"),
+        (fast_check_of(without_early_clobbers), ONE_FILE, "fast accepts what independent rejects",
+         "&"),
+        (NoFixedRegisters, FAMILIES["fixed"], "fast accepts what oracle rejects", ""),
+        (fast_check_of(without_guards), replace(GUARDS, operands=3),
+         "oracle accepts what fast rejects", "@"),
+        (fast_check_of(without_destruction), FAMILIES["destroyed-fixed"],
+         "fast accepts what oracle rejects", "mask"),
+        (checker_of(one_path), ONE_FILE, "independent accepts what oracle rejects", "bb1"),
     ],
-)
-def test_a_careless_fast_check_is_found(
-    careless: type, family: Family, kind: str, monkeypatch: pytest.MonkeyPatch
+    ids=["early clobbers", "fixed registers", "guards", "destruction", "joins"],
+)  # fmt: skip
+def test_a_careless_judge_is_found(
+    careless: Any, family: Family, kind: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging_module, "FastVerifier", careless)
-    assert found(family, kind)
-
-
-def test_a_checker_without_joins_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging_module, "SymbolicChecker", NoMeets)
-    assert "bb1" in found(ONE_FILE, "independent accepts what oracle rejects")
+    judge = "SymbolicChecker" if kind.startswith("independent") else "FastVerifier"
+    monkeypatch.setattr(judging_module, judge, careless)
+    assert shown in found(family, kind)
 
 
 def test_a_careless_oracle_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
