@@ -29,6 +29,7 @@ from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.analysis.lower_bounds import BoundKind, check_certificate
+from verilocc_bench.analysis.problem import with_budgets
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import assignment_alone
 from verilocc_bench.errors import AllocationFailed
@@ -40,6 +41,7 @@ from verilocc_bench.verification import FastVerifier, IndependentVerifier
 pytestmark = pytest.mark.slow
 
 ROWS = load_rows("mini").rows
+FITS_BUT_FOR_FIRST_FIT = 383  # the seed of a function
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:18]
 
 
@@ -207,37 +209,15 @@ def test_the_same_options_give_the_same_answer() -> None:
 
 
 def test_an_impossible_budget_is_proved_or_unknown() -> None:
-    row = SMALL[0]
-    text = row.normalized
-    problem = AllocationProblem.from_text(text)
-    file = problem.target.vector_files[0]
-    bound = problem.pressure.maximum[VECTOR]
-    budget = problem.function.file(file).count
-    lines = text.splitlines()
-    place = next(n for n, line in enumerate(lines) if line.startswith("registers "))
-    lines[place] = lines[place].replace(f"{file}:{budget}", f"{file}:{bound - 1}")
-    if file == "v":
-        lines[place] = lines[place].replace("a:256", "a:0")
-    tight = AllocationProblem.from_text("\n".join(lines) + "\n")
+    problem = AllocationProblem.from_text(SMALL[0].normalized)
+    vector, *others = problem.target.vector_files
+    budgets = {vector: problem.pressure.maximum[VECTOR] - 1, **dict.fromkeys(others, 0)}
     with pytest.raises(AllocationFailed, match="proved infeasible"):
-        BUILT_IN["tabu-search"].allocate(Request(tight))
+        BUILT_IN["tabu-search"].allocate(Request(with_budgets(problem, budgets)))
+    fits = AllocationProblem(random_function(FITS_BUT_FOR_FIRST_FIT))
+    Search(fits, SearchOptions(), Means.TABU).run()
     with pytest.raises(AllocationFailed, match="unknown"):
-        BUILT_IN["first-fit-orders"].allocate(Request(_tight_but_possible()))
-
-
-def _tight_but_possible() -> AllocationProblem:
-    """A function that fits, but for first fit."""
-    for seed in range(380, 5000):
-        problem = AllocationProblem(random_function(seed))
-        try:
-            Search(problem, SearchOptions(), Means.TABU).run()
-        except AllocationFailed:
-            continue
-        try:
-            Search(problem, SearchOptions(), Means.ORDERS).run()
-        except AllocationFailed:
-            return problem
-    raise AssertionError("no such function")
+        BUILT_IN["first-fit-orders"].allocate(Request(fits))
 
 
 def test_an_interrupt_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,8 @@ import pytest
 from tests.generated import random_function
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane, Place
-from verilocc_bench.ir import (
-    FixedUnits,
-    Function,
-    Operand,
-    RegisterFile,
-    VirtualLanes,
-    parse_function,
-)
+from verilocc_bench.ir import Function, parse_function
+from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram
 from verilocc_bench.verification import FastVerifier
 
 AMD = """verilocc-bench 1
@@ -375,84 +369,62 @@ class Walk:
     """The same histories, instruction by instruction, guards taken for what may happen."""
 
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.files = {file.name: file for file in function.files}
+        self.program = program = OracleProgram(function)
+        self.places = [
+            (block, index)
+            for block, each in enumerate(function.blocks)
+            for index in range(len(each.instructions) + 1)
+        ]
+        self.number = {place: number for number, place in enumerate(self.places)} | {(0, -1): ENTRY}
+        files = {file.name: file for file in function.files}
+        self.lanes = {}
+        guards = {lane for lane, _ in program.guards.values()}
+        for owner, lane in guards.union(program.writes, *program.uses.values()):
+            if isinstance(owner, str):
+                name = files[owner].unit_name(lane)
+            else:
+                wide = function.virtual_registers[owner].width > 1
+                name = f"%{owner}.{lane}" if wide else f"%{owner}"
+            self.lanes[name] = owner, lane
 
-    def following(self, place: Place) -> list[Place]:
-        block, index = place
-        if index + 1 < len(self.function.blocks[block].instructions):
-            return [(block, index + 1)]
-        return [p for s in self.function.blocks[block].successors for p in self.head(s, ())]
+    def after(self, place: int, passed: tuple[int, ...] = ()) -> Iterator[int]:
+        """The next instructions, beyond the ends of blocks, which may be empty."""
+        for each in [0] if place == ENTRY else self.program.following[place]:
+            if each in self.program.uses:
+                yield each
+            elif each not in passed:
+                yield from self.after(each, (*passed, each))
 
-    def head(self, block: int, passed: tuple[int, ...]) -> Iterator[Place]:
-        """The first instructions from the head of a block on: blocks may be empty."""
-        if self.function.blocks[block].instructions:
-            yield block, 0
-        elif block not in passed:
-            for successor in self.function.blocks[block].successors:
-                yield from self.head(successor, (*passed, block))
+    def reads(self, place: int, lane: Lane) -> bool:
+        guard = self.program.guards.get(place)
+        return lane in self.program.uses[place] or (guard is not None and guard[0] == lane)
 
-    def after(self, place: Place) -> list[Place]:
-        return list(self.head(0, ())) if place[1] < 0 else self.following(place)
+    def ends(self, place: int, lane: Lane) -> bool:
+        return lane in self.program.stops[place] and place not in self.program.guards
 
-    def names(self, operand: Operand) -> set[str]:
-        location = operand.location
-        units = range(location.first, location.first + location.count)
-        if isinstance(location, FixedUnits):
-            return {unit_name(self.files[location.file], unit) for unit in units}
-        wide = self.function.virtual_registers[location.register].width > 1
-        return {f"%{location.register}" + (f".{lane}" if wide else "") for lane in units}
-
-    def reads(self, place: Place, lane: str) -> bool:
-        instruction = self.function.blocks[place[0]].instructions[place[1]]
-        guard = [] if instruction.guard is None else [Operand(instruction.guard.location)]
-        uses = [use for use in instruction.uses if not use.undef] + guard
-        return any(lane in self.names(use) for use in uses)
-
-    def ends(self, place: Place, lane: str) -> bool:
-        instruction = self.function.blocks[place[0]].instructions[place[1]]
-        for definition in instruction.definitions:
-            location = definition.location
-            if lane in self.names(definition):
-                return instruction.guard is None
-            if definition.undef and isinstance(location, VirtualLanes):
-                width = self.function.virtual_registers[location.register].width
-                whole = Operand(VirtualLanes(location.register, 0, width))
-                if lane in self.names(whole):
-                    return instruction.guard is None
-        return False
-
-    def reaches(self, lane: str, start: Place, end: Place) -> bool:
+    def reaches(self, name: str, start: Place, end: Place) -> bool:
         """Whether what is defined at `start` may still be there before `end`."""
-        pending, seen = self.after(start), set[Place]()
+        lane, pending, seen = self.lanes[name], [*self.after(self.number[start])], set[int]()
         while pending:
             place = pending.pop()
-            if place == end:
+            if self.places[place] == end:
                 return True
             if place not in seen:
                 seen.add(place)
                 if not self.ends(place, lane):
-                    pending += self.following(place)
+                    pending += self.after(place)
         return False
 
-    def nearest(self, lane: str, front: list[Place]) -> Place | None:
-        seen = set[Place]()
+    def nearest(self, name: str, start: Place) -> Place | None:
+        """The next read after a place."""
+        lane, front, seen = self.lanes[name], [*self.after(self.number[start])], set[int]()
         while front:
             if found := [place for place in front if self.reads(place, lane)]:
-                return min(found)
+                return self.places[min(found)]
             seen.update(front)
-            front = [
-                after
-                for place in front
-                if not self.ends(place, lane)
-                for after in self.following(place)
-                if after not in seen
-            ]
+            passed = [place for place in front if not self.ends(place, lane)]
+            front = [n for place in passed for n in self.after(place) if n not in seen]
         return None
-
-
-def unit_name(file: RegisterFile, unit: int) -> str:
-    return file.unit_name(unit)
 
 
 def collisions(seed: int, guarded: bool) -> Iterator[tuple[Function, Finding]]:
@@ -483,7 +455,7 @@ def test_histories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
             destroyer, victim = finding.lanes
             assert destroyer.defined == (place,)
             if not guarded:
-                assert destroyer.next_use == walk.nearest(destroyer.name, walk.after(place))
+                assert destroyer.next_use == walk.nearest(destroyer.name, place)
             if victim.defined == (place,) and place[1] < 0:
                 continue
             if f" writes both {destroyer.name} " not in finding.message:
@@ -492,15 +464,12 @@ def test_histories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
             for definition in victim.defined:
                 assert definition == place or walk.reaches(victim.name, definition, place)
             if place[1] >= 0 and victim.defined != (place,):
-                defining = {
-                    (block, index)
-                    for block, index, instruction in function.instructions()
-                    if any(victim.name in walk.names(each) for each in instruction.definitions)
-                }
+                written = walk.program.definitions[walk.lanes[victim.name]]
+                defining = {walk.places[number] for number in written if number != ENTRY}
                 expected = {p for p in defining if walk.reaches(victim.name, p, place)}
                 kept = set(victim.defined) - {(0, -1)}
                 assert kept == expected or (guarded and kept < expected)
             if not guarded and finding.kind is not FindingKind.EARLY_CLOBBER:
-                nearest = walk.nearest(victim.name, walk.after(place))
+                nearest = walk.nearest(victim.name, place)
                 assert victim.next_use in (nearest, place)
     assert told > 500
