@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.analysis.bounds import PARITIES
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds import (
     BoundKind,
@@ -24,19 +25,7 @@ from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
 
 HEAD = "verilocc-bench 1\ntarget gfx942\nregisters v:16 a:8 s:8 vcc:2=vcc_lo,vcc_hi\n"
-# %2 and %3 fill the odd units beside %0.0 and %1.0; and elsewhere the even ones.
-PARITIES = """class V 1 v
-class V2 2 v/2
-bb0
-%0:V2.0!=OP
-%1:V2.0!=OP
-%2:V=OP
-%3:V=OP
-OP %0.0,%1.0
-%4:V2.1!=OP
-%5:V2.1!=OP
-OP %4.1,%5.1,%2,%3
-"""
+CLASSES = "class V 1 v\nclass V2 2 v/2\n"
 
 
 def through_text(bound: LowerBound, problem: AllocationProblem) -> LowerBound:
@@ -44,7 +33,7 @@ def through_text(bound: LowerBound, problem: AllocationProblem) -> LowerBound:
 
 
 def _problem() -> AllocationProblem:
-    return AllocationProblem(parse_function(HEAD + PARITIES, canonical=False))
+    return AllocationProblem(parse_function(HEAD + CLASSES + PARITIES, canonical=False))
 
 
 @pytest.mark.parametrize("kind", [BoundKind.BLOCKS, BoundKind.RESIDUE_SCHEDULE])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.bounds import PARITIES, TARGETS
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import search
@@ -19,8 +20,6 @@ from verilocc_bench.analysis.lower_bounds.search import BoundSearch, lower_bound
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
-
-TARGETS = ("gfx90a", "sm_80")
 
 
 def _problem(
@@ -40,18 +39,6 @@ PAIRS = """bb0
 %1:V2=OP
 %2:V2=OP
 OP %0,%1,%2
-"""
-
-# %2 and %3 fill the odd units beside %0.0 and %1.0; and elsewhere the even ones beside %4.1, %5.1.
-PARITIES = """bb0
-%0:V2.0!=OP
-%1:V2.0!=OP
-%2:V=OP
-%3:V=OP
-OP %0.0,%1.0
-%4:V2.1!=OP
-%5:V2.1!=OP
-OP %4.1,%5.1,%2,%3
 """
 
 
@@ -166,8 +153,3 @@ def test_a_bound_is_of_the_strongest_kind_that_some_shape_needs() -> None:
             bound = search.made(4, tuple(some))
             assert bound == LowerBound("vector", 4, kind, tuple(some))
     assert search.made(0, ()).kind is BoundKind.PRESSURE
-
-
-def test_bounds_are_the_same_in_every_run() -> None:
-    problem = AllocationProblem(random_function(3, registers=12, target="gfx90a"))
-    assert lower_bound(problem) == lower_bound(AllocationProblem(problem.function))

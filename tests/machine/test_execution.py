@@ -7,7 +7,7 @@ import pytest
 
 from tests.machine.assembly import assembled, kernel_of
 from verilocc_bench.errors import InputError
-from verilocc_bench.machine.execution import Fault, load_kernel, run
+from verilocc_bench.machine.execution import Fault, RunnableKernel, load_kernel, run
 from verilocc_bench.machine.state import WaveOrder
 from verilocc_bench.machine.stepping import SteppedRun, trace
 
@@ -41,23 +41,18 @@ def test_memory_is_read_and_written(arch: str, asynchronous: bool) -> None:
     assert result.counts.tolist() == [1] * 8
 
 
-@pytest.mark.parametrize(("line", "register"), [(3, "v2"), (2, "s4")])
-def test_a_missing_wait_gives_other_numbers(line: int, register: str) -> None:
-    lines = [text for text in COPY.splitlines() if text.strip()]
-    waits = [n for n, text in enumerate(lines) if "s_waitcnt" in text]
-    drop = waits[1] if register == "v2" else waits[0]
-    kernel = kernel_of("\n".join(text for n, text in enumerate(lines) if n != drop))
+def test_a_missing_wait_gives_other_numbers() -> None:
     arguments = [numbers(), np.zeros(64, np.uint32)]
-    fast = kernel.run(arguments, (1,))
-    assert (fast.buffers[1] == numbers() + 1).all()
-    if register == "s4":
-        with pytest.raises(Fault, match="outside every argument's memory"):
-            kernel.run(arguments, (1,), asynchronous=True)
-        return
-    late = kernel.run(arguments, (1,), asynchronous=True)
+    for_address, for_number = (
+        kernel_of(COPY.replace(f"s_waitcnt {count}cnt(0)", "")) for count in ("lgkm", "vm")
+    )
+    for kernel in (for_address, for_number):
+        assert (kernel.run(arguments, (1,)).buffers[1] == numbers() + 1).all()
+    with pytest.raises(Fault, match="outside every argument's memory"):
+        for_address.run(arguments, (1,), asynchronous=True)
+    late = for_number.run(arguments, (1,), asynchronous=True)
     assert (late.buffers[1] != numbers() + 1).all()
-    assert late.events[0].kind == "read in flight"
-    assert late.events[0].register == register
+    assert (late.events[0].kind, late.events[0].register) == ("read in flight", "v2")
     assert "global_load_dword" in str(late.events[0])
 
 
@@ -291,7 +286,6 @@ def test_code_written_by_hand_has_labels_and_no_sizes() -> None:
     assert kernel.program.instructions[-1].mnemonic == "s_endpgm"
     assert kernel.program.instructions[7].text == "s_cbranch_scc1 65532"
     done = kernel.run([None, np.zeros(64, np.uint32)], (1,)).buffers[1]
-    assert done is not None
     assert (done == 6).all()
     with pytest.raises(InputError, match="s_trap"):
         kernel_of(BY_HAND)
@@ -332,17 +326,11 @@ ALIKE = """
 def test_alternating_waves_show_what_several_waves_write_alike() -> None:
     arguments = [numbers(128), np.zeros(64, np.uint32)]
     sums = numbers(128)[:64] + numbers(128)[64:]
-
-    def result(wait: str, order: WaveOrder) -> bool:
-        kernel = kernel_of(ALIKE.format(wait=wait), items=128)
-        done = kernel.run(arguments, (1,), asynchronous=True, order=order)
-        assert done.buffers[1] is not None
-        return bool((done.buffers[1] == sums).all())
-
-    orders = list(WaveOrder)
-    assert all(result("s_waitcnt lgkmcnt(0)", order) for order in orders)
     # In either plain order the wave that comes last has read late enough, and overwrites.
-    assert [result("", order) for order in orders] == [True, True, False, False]
+    for wait, right in (("s_waitcnt lgkmcnt(0)", [True] * 4), ("", [True, True, False, False])):
+        kernel = kernel_of(ALIKE.format(wait=wait), items=128)
+        done = [kernel.run(arguments, (1,), asynchronous=True, order=order) for order in WaveOrder]
+        assert [bool((each.buffers[1] == sums).all()) for each in done] == right
 
 
 BETWEEN = """
@@ -371,20 +359,21 @@ BETWEEN = """
 
 def test_any_wave_can_run_first() -> None:
     arguments = [numbers(64), np.zeros(64, np.uint32)]
+    waiting, hasty = (
+        kernel_of(BETWEEN.format(wait=wait), items=192) for wait in ("s_waitcnt lgkmcnt(0)", "")
+    )
 
-    def result(wait: str, order: WaveOrder, first_wave: int) -> bool:
-        kernel = kernel_of(BETWEEN.format(wait=wait), items=192)
+    def is_right(kernel: RunnableKernel, order: WaveOrder, first_wave: int) -> bool:
         done = kernel.run(
             arguments, (1,), asynchronous=True, order=order, first_wave=first_wave
         ).buffers[1]
-        assert done is not None
         return bool((done == numbers(64)).all())
 
-    for first_wave in range(3):
-        assert all(result("s_waitcnt lgkmcnt(0)", order, first_wave) for order in WaveOrder)
-    # From either end another wave has written the same numbers before.
-    assert all(result("", order, 0) for order in WaveOrder)
-    assert not result("", WaveOrder.FORWARD, 1)
+    for order in WaveOrder:
+        assert all(is_right(waiting, order, first_wave) for first_wave in range(3))
+        # From either end another wave has written the same numbers before.
+        assert is_right(hasty, order, 0)
+    assert not is_right(hasty, WaveOrder.FORWARD, 1)
 
 
 PASSED_OVER = """

@@ -131,14 +131,14 @@ class NoEdits(SymbolicChecker):
 
 
 def test_judges_agree() -> None:
-    outcome = Campaign(1, load_rows("mini").rows, mutants=300).run()
+    outcome = Campaign(1, load_rows("mini").rows, mutants=150).run()
     assert not outcome.kinds, render(outcome)
-    assert outcome.mutants == 300
+    assert outcome.mutants == 150
     assert outcome.kernels
     total = outcome.total
-    assert total.shown > 20
-    assert total.legality > 50
-    assert total.valid > 75
+    assert total.shown > 10
+    assert total.legality > 25
+    assert total.valid > 37
     assert total.mutants == total.valid + total.legality + total.shown + total.not_shown
     assert total.not_shown < 0.2 * total.shown
     for judge in ("fast", "independent"):

@@ -5,7 +5,7 @@ Of answers with edits, test_symbolic_edits has more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -282,20 +282,20 @@ def test_masks_never_fail_what_is_valid_without_edits() -> None:
     assert run(text, {**MASKED_PLACES, "%2": "v0", "%3": "v0"}, runs=200) is not None
 
 
+def first_block(text: str, bases: Mapping[int, tuple[str, int]]) -> tuple[Any, Any]:
+    """The code of the first block, and what names lanes."""
+    code = Code(parse_function(text, canonical=False), get_target("gfx942"), bases, None)
+    return code.block(0), lambda lanes: [code.lane_name(lane) for lane in lanes]
+
+
 def test_a_sleeping_thread_takes_part_in_what_is_scalar_alone() -> None:
     """Of each instruction the scalar operands are left; its vector lanes are named apart."""
     text = AMD.replace("class V2", "class G 1 s\nclass V2") + (
         "bb0(v5,s5)\n%0:V=OP\n%1:G=OP\n%2:V2.0!,%3:G,v6,s6=OP %0,%1,v5,s5\n"
         "%0&,%1&=OP %0,%1\n%4:S2.0!=OP\n"
     )
-    function = parse_function(text, canonical=False)
     bases = {0: ("v", 0), 1: ("s", 0), 2: ("v", 2), 3: ("s", 1), 4: ("s", 2)}
-    code = Code(function, get_target("gfx942"), bases, None)
-    _, _, both, early, undef = code.block(0)
-
-    def names(lanes: Iterable[int]) -> list[str]:
-        return [code.lane_name(lane) for lane in lanes]
-
+    (_, _, both, early, undef), names = first_block(text, bases)
     assert names(d[1] for d in both.only_scalar.definitions) == ["%3", "s6"]
     assert names(use[1] for use in both.only_scalar.uses) == ["%1", "s5"]
     assert both.only_scalar.ended == ()
@@ -314,14 +314,7 @@ def test_a_sleeping_thread_keeps_its_vector_registers_over_a_call() -> None:
     # So many registers that the number of a lane and that of its physical register differ in kind.
     virtual = "".join(f"%{number}:V=OP\n" for number in range(11))
     text = header + "bb0\n" + virtual + "%11:V=SI_CALL ^m0\n"
-    function = parse_function(text, canonical=False)
-    assignment = dict.fromkeys(range(12), ("v", 0))
-    code = Code(function, get_target("gfx942"), assignment, None)
-    call = code.block(0)[-1]
-
-    def names(lanes: Iterable[int]) -> list[str]:
-        return [code.lane_name(lane) for lane in lanes]
-
+    (*_, call), names = first_block(text, dict.fromkeys(range(12), ("v", 0)))
     assert names(lane for lane, _ in call.effects.destroyed) == ["v4", "v5", "s2", "s3"]
     assert names(lane for lane, _ in call.only_scalar.destroyed) == ["s2", "s3"]
     assert names(call.masked_lanes) == ["%11", "v4", "v5"]
@@ -336,9 +329,9 @@ def test_a_definition_in_what_its_call_destroys_is_shown_with_its_place() -> Non
     assert (shown.lane, shown.unit) == ("%0", "v4")
 
 
-def walk(text: str) -> ValueWalk:
+def walk(text: str, bases: Mapping[int, tuple[str, int]] | None = None) -> ValueWalk:
     function = parse_function(text, canonical=False)
-    return ValueWalk(function, get_target(function.target), {}, None)
+    return ValueWalk(function, get_target(function.target), bases or {}, None)
 
 
 def test_distances_are_counted_in_edges() -> None:
@@ -364,9 +357,7 @@ def test_insertions_at_the_end_of_blocks_in_a_sleeping_thread() -> None:
 
 def test_a_sleeping_thread_sees_what_happens_to_scalars() -> None:
     text = MASKED.replace("OP %2\n", "OP %2\n%3:S2=OP\n")
-    function = parse_function(text, canonical=False)
-    bases = {0: ("s", 0), 1: ("v", 0), 2: ("v", 1), 3: ("s", 0)}
-    own = ValueWalk(function, get_target("gfx942"), bases, None)
+    own = walk(text, {0: ("s", 0), 1: ("v", 0), 2: ("v", 1), 3: ("s", 0)})
     asleep = 0
     for seed in range(60):
         shown = own.run(seed, 100)
@@ -404,9 +395,7 @@ def test_each_change_of_the_mask_does_only_what_it_says() -> None:
         "bb0->bb1\n%0:S2=OP\nS_OR_B64 %0\nS_ANDN2_B64 %0\nS_OR_B64 %0\n"
         "bb1\nS_ANDN2_B64 %0\nS_OR_B64 %0\n%1:S2=OP\nOP %0\n"
     )
-    function = parse_function(text, canonical=False)
-    bases = {0: ("s", 0), 1: ("s", 0)}
-    own = ValueWalk(function, get_target("gfx942"), bases, None)
+    own = walk(text, {0: ("s", 0), 1: ("s", 0)})
     seen = set()
     for seed in range(40):
         shown = own.run(seed, 100)
