@@ -185,25 +185,6 @@ def test_functions_that_are_none_of_the_target(classes: str, body: str, words: s
         problem(classes, body)
 
 
-def test_dead_lanes_of_a_tuple_may_be_filled() -> None:
-    function = problem("class V 1 v\nclass V2 2 v/2\n", "bb0\n%0:V2.0!=OP\n%1:V=OP\nUSE %0.0,%1\n")
-    assert FastVerifier(function).verify({"%0": "v0", "%1": "v1"}).valid
-    assert not FastVerifier(function).verify({"%0": "v0", "%1": "v0"}).valid
-
-
-def test_lanes_that_no_common_path_defines_may_share() -> None:
-    function = problem(
-        "class V 1 v\n",
-        "bb0->bb1,bb2\nbb1->bb3\n%0:V=OP\nbb2->bb3\n%1:V=OP\nbb3\nUSE %0,%1\n",
-    )
-    assert FastVerifier(function).verify({"%0": "v0", "%1": "v0"}).valid
-
-
-def test_two_definitions_of_one_instruction_do_not_share_even_when_dead() -> None:
-    function = problem("class V 1 v\n", "bb0\n%0:V,%1:V=OP\n")
-    assert only(FastVerifier(function).verify({"%0": "v0", "%1": "v0"})).kind is FindingKind.OVERLAP
-
-
 def test_all_findings_come_in_the_order_of_the_program() -> None:
     verdict = FastVerifier(SIMPLE).verify({"%0": "v3", "%1": "v2", "%2": "s32", "%9": "v1"})
     assert [finding.kind for finding in verdict.findings] == [

@@ -80,18 +80,6 @@ def test_an_early_clobber_spares_the_uses_of_other_lanes() -> None:
     assert check("bb0\nX %0\n%1&=B %0\n", both) == ()
 
 
-def test_tied_operands_are_in_one_register() -> None:
-    body = "bb0\n%0=A\n%1=B %0~0\n"
-    assert only(check(body, {"%0": "v4", "%1": "v5"})).kind is FindingKind.TIED_MISMATCH
-    assert check(body, {"%0": "v4", "%1": "v4"}) == ()
-
-
-def test_live_ins_hold_values_only_where_they_are_read() -> None:
-    read = "bb0(v0)\n%0=A\nB v0,%0\n"
-    assert only(check(read, {"%0": "v0"})).kind is FindingKind.WRONG_VALUE
-    assert check("bb0(v0)\n%0=A\nB %0\n", {"%0": "v0"}) == ()
-
-
 def test_predicates_that_nothing_writes_collide_at_the_entry() -> None:
     body = "bb0\n@%0:P A\n@%1:P B\n"
     finding = only(check(body, {"%0": "P1", "%1": "P1"}, NVIDIA))
@@ -103,14 +91,6 @@ def test_predicates_that_nothing_writes_collide_at_the_entry() -> None:
     assert check("bb0\nbb1\n@%0:P A\n@%1:P B\n", {"%0": "P1", "%1": "P1"}, NVIDIA) == ()
 
 
-def test_guards_that_exclude_each_other_share_a_register() -> None:
-    body = "bb0\n%0:P=S\n%1:R=A\n@!%0 %2:R=B\n{}@%0 C %1\n@!%0 C %2\n"
-    answer = {"%0": "P0", "%1": "R4", "%2": "R4"}
-    assert check(body.format(""), answer, NVIDIA) == ()
-    finding = only(check(body.format("%0=S\n"), answer, NVIDIA))
-    assert (finding.kind, finding.instruction) == (FindingKind.WRONG_VALUE, 4)
-
-
 def test_a_guard_that_lost_its_value() -> None:
     body = "bb0\n%0:P=S\n%1:P=S\n@%0 A\n@%1 B\n"
     finding = only(check(body, {"%0": "P0", "%1": "P0"}, NVIDIA))
@@ -118,14 +98,6 @@ def test_a_guard_that_lost_its_value() -> None:
     assert (
         "is guarded by %0, defined at bb0 instruction 0, from P0, which holds %1" in finding.message
     )
-
-
-def test_a_loop_that_is_left_on_its_predicate() -> None:
-    body = "bb0->bb1\n%0:R=A\nbb1->bb1,bb2\n%1:P=S %0\n%2:R=B\n@%1 BRA\nbb2\nC %2\n"
-    answer = {"%0": "R4", "%1": "P0", "%2": "R4"}
-    finding = only(check(body, answer, NVIDIA))
-    assert (finding.block, finding.instruction) == (1, 0)
-    assert check(body, answer | {"%2": "R5"}, NVIDIA) == ()
 
 
 def test_hundreds_of_guards_that_matter_no_more() -> None:

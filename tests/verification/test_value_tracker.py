@@ -79,7 +79,7 @@ def test_a_loop_carries_values_to_reads_above() -> None:
 @pytest.mark.parametrize(
     ("header", "body", "bases", "lane"),
     [
-        # Loops bring values back; of several reads the nearest is told, of equally near ones the first.
+        # Loops bring values back; of several reads the nearest is told, of equals the first.
         (AMD, "bb0->bb1\n%0:V=INIT\nbb1->bb1,bb2\n%1:V=KILL\nUSE %0,%1\n%0=STEP\nbb2\n"
          "NOP\n",
          "v0 v0", InvolvedLane("%0", ((0, 0), (1, 2)), (1, 1))),
