@@ -26,11 +26,7 @@ ASKED_OF_MUTANTS = (
 FURTHER = (
     # They ask of thousands of functions what test_small_functions asks of hundreds.
     r"test_mutation\.py",
-    r"test_against_oracle\.py",
     r"test_symbolic_paths\.py",
-    r"test_interference\.py",
-    r"agree_with_the_fast_check\[\d",
-    r"what_is_valid_has_no_findings",
     r"bootstrap_intervals_cover",
     r"huge_wrong_answer",
     # Kernels of the embedded dataset, and of LLVM's own tests.

@@ -104,13 +104,10 @@ def test_links_are_followed_and_stay(tmp_path: Path) -> None:
     assert (tmp_path / "middle").is_symlink()
     assert target.read_text() == "new"
     assert left_over(target.parent) == ["target"]
-
-
-def test_what_a_link_misses_is_made(tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to("made/here")
-    write_atomically(link, "new")
-    assert link.is_symlink()
+    # What a link misses is made.
+    (tmp_path / "to-come").symlink_to("made/here")
+    write_atomically(tmp_path / "to-come", "new")
+    assert (tmp_path / "to-come").is_symlink()
     assert (tmp_path / "made" / "here").read_text() == "new"
 
 

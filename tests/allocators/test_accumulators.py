@@ -8,6 +8,7 @@ import pytest
 
 from tests.allocators.vector_registers import vector_registers
 from tests.analysis.brute_force import fewest_registers
+from tests.sampling import some_of
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.placement_model import placement_models
@@ -67,7 +68,9 @@ SEARCHING = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHING)
-@pytest.mark.parametrize(("text", "fewest"), [(WIDE, 36), (FULL, 24)])
+@pytest.mark.parametrize(
+    ("text", "fewest"), [pytest.param(WIDE, 36, marks=pytest.mark.exhaustive), (FULL, 24)]
+)
 def test_every_search_finds_the_fewest(name: str, text: str, fewest: int) -> None:
     problem = AllocationProblem.from_text(text)
     assert vector_registers(problem, BUILT_IN[name].allocate(Request(problem))) == fewest
@@ -82,10 +85,11 @@ def test_of_files_that_a_class_joins_the_least_sum_is_looked_for() -> None:
 
 
 @pytest.mark.slow
-def test_search_finds_the_fewest_of_both_files() -> None:
+@pytest.mark.parametrize("seeds", some_of([range(175), range(175, 700)]))
+def test_search_finds_the_fewest_of_both_files(seeds: range) -> None:
     """On functions of every mix of VGPRs, AGPRs and classes of both."""
     separate = joined = impossible = 0
-    for seed in range(700):
+    for seed in seeds:
         function = random_function(seed, registers=5, target="gfx942", varied=True)
         problem = AllocationProblem(function)
         files = {file for c in function.virtual_registers for file in c.files}
@@ -110,7 +114,7 @@ def test_search_finds_the_fewest_of_both_files() -> None:
             joined += 1
         else:
             separate += 1
-    assert min(separate, joined) > 20
+    assert min(separate, joined) > 4
     assert impossible > 0
 
 

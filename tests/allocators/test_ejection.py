@@ -86,7 +86,7 @@ def test_assignments_are_found_where_there_are_any() -> None:
     """In whatever order; never where every way fails."""
     found: Counter[tuple[bool, bool]] = Counter()
     ejected = 0
-    for seed in range(400):
+    for seed in range(180):
         generator = random.Random(seed)
         problem = random_tight_problem(generator)
         order = list(range(len(problem.function.virtual_registers)))
@@ -100,9 +100,9 @@ def test_assignments_are_found_where_there_are_any() -> None:
             assert search.steps == 50
         found[exists(RegisterState(problem), order), complete] += 1
     assert found[False, True] == 0
-    assert found[False, False] > 20
+    assert found[False, False] > 8
     assert found[True, True] > 20 * found[True, False]
-    assert ejected > 10
+    assert ejected > 4
 
 
 def test_real_kernels_at_a_tight_budget() -> None:

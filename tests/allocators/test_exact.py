@@ -197,14 +197,3 @@ def test_ctrl_c_stops_the_solver_and_goes_on() -> None:
             solve_interruptibly(Solver(), None)  # type: ignore[arg-type]
     finally:
         signal.signal(signal.SIGINT, handler)
-
-
-def test_what_the_solver_raises_is_raised() -> None:
-    class Solver:
-        parameters = SimpleNamespace()
-
-        def solve(self, model: object) -> int:
-            raise ValueError("broken model")
-
-    with pytest.raises(ValueError, match="broken model"):
-        solve_interruptibly(Solver(), None)  # type: ignore[arg-type]

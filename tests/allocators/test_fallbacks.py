@@ -10,7 +10,7 @@ from verilocc_bench.allocators import BUILT_IN, LabelUse, Request, SearchAllocat
 from verilocc_bench.allocators.protocol import Response
 from verilocc_bench.allocators.registry import ANSWER_ALONE
 from verilocc_bench.allocators.search import fallbacks, portfolio
-from verilocc_bench.allocators.search.first_fit_orders import node_orders
+from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop, node_orders
 from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.analysis import AllocationProblem
@@ -49,6 +49,21 @@ def _find_nothing(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
     monkeypatch.setattr(portfolio, "minimize", from_a_start)
     for name in ways:
         monkeypatch.setitem(fallbacks._FALLBACKS, name, lambda *_: None)
+
+
+def _stop_high(problem: AllocationProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search from no start finds six registers of VGPRs, and no solver is asked."""
+    minimize = portfolio.minimize
+
+    def high(model, shapes, bound, budget, report, **others):  # type: ignore[no-untyped-def]
+        if budget.start is not None or "v" not in model.files:
+            return minimize(model, shapes, bound, budget, report, **others)
+        bases = model.bases({n: problem.placements.register(u) for n, u in enumerate((5, 2, 4))})
+        report(bases)
+        return bases
+
+    monkeypatch.setattr(portfolio, "minimize", high)
+    monkeypatch.setattr(portfolio, "MOST_NODES_EXACTLY", 0)
 
 
 def _best(request: Request, name: str = "best") -> Response:
@@ -98,17 +113,7 @@ def test_a_label_of_fewer_registers_is_taken(
     assert vector_registers(problem, found.answer) == 3
     assert found.answer is not None
     label = found.answer.assignment
-    minimize = portfolio.minimize
-
-    def stuck(model, shapes, bound, budget, report, **others):  # type: ignore[no-untyped-def]
-        if budget.start is not None or "v" not in model.files:
-            return minimize(model, shapes, bound, budget, report, **others)
-        bases = model.bases({n: problem.placements.register(u) for n, u in enumerate((5, 2, 4))})
-        report(bases)
-        return bases
-
-    monkeypatch.setattr(portfolio, "minimize", stuck)
-    monkeypatch.setattr(portfolio, "MOST_NODES_EXACTLY", 0)
+    _stop_high(problem, monkeypatch)
     monkeypatch.setattr(portfolio, "place_by_orders", lambda _: [])
     assert vector_registers(problem, _best(Request(problem)).answer) == 6
     found = _best(Request(problem, label=label))
@@ -119,17 +124,7 @@ def test_a_label_of_fewer_registers_is_taken(
 def test_what_linear_scan_finds_is_never_missed(
     problem: AllocationProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    minimize = portfolio.minimize
-
-    def high(model, shapes, bound, budget, report, **others):  # type: ignore[no-untyped-def]
-        if budget.start is not None or "v" not in model.files:
-            return minimize(model, shapes, bound, budget, report, **others)
-        bases = model.bases({n: problem.placements.register(u) for n, u in enumerate((5, 2, 4))})
-        report(bases)
-        return bases
-
-    monkeypatch.setattr(portfolio, "minimize", high)
-    monkeypatch.setattr(portfolio, "MOST_NODES_EXACTLY", 0)
+    _stop_high(problem, monkeypatch)
     found = _best(Request(problem))
     assert found.details["source"] == "linear-scan"
     assert vector_registers(problem, found.answer) == 3
@@ -174,8 +169,6 @@ def test_ejection_makes_room_where_first_fit_fails() -> None:
 
 
 def _fits(model: PlacementModel, order: np.ndarray) -> bool:
-    from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop
-
     return bool((first_fit_loop(order, model.within({})) >= 0).all())
 
 

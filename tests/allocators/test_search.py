@@ -22,13 +22,14 @@ from verilocc_bench.allocators import (
 from verilocc_bench.allocators.protocol import AllocationInterrupted, LabelUse
 from verilocc_bench.allocators.search import placing, portfolio
 from verilocc_bench.allocators.search.options import Means, SearchOptions
-from verilocc_bench.allocators.search.placement_model import placement_models
+from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.allocators.search.refinement_items import Weights
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.analysis.lower_bounds import BoundKind, check_certificate
+from verilocc_bench.analysis.problem import with_budgets
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import assignment_alone
 from verilocc_bench.errors import AllocationFailed
@@ -40,13 +41,14 @@ from verilocc_bench.verification import FastVerifier, IndependentVerifier
 pytestmark = pytest.mark.slow
 
 ROWS = load_rows("mini").rows
+FITS_BUT_FOR_FIRST_FIT = 383  # the seed of a function
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:18]
 
 
 def test_the_model_accepts_what_the_verifier_accepts() -> None:
     generator = random.Random(0)
     accepted = rejected = 0
-    for seed in range(300):
+    for seed in range(120):
         problem = AllocationProblem(random_function(seed))
         classes = problem.function.virtual_registers
         legal = [sorted(problem.placements.legal[c]) for c in classes]
@@ -69,8 +71,7 @@ def test_the_model_accepts_what_the_verifier_accepts() -> None:
             assert found == verdict.valid, seed
             accepted += found
             rejected += not found
-    assert accepted > 100
-    assert rejected > 100
+    assert min(accepted, rejected) > 50
 
 
 def _fewest_by_enumeration(problem: AllocationProblem) -> int | None:
@@ -97,7 +98,9 @@ def _fewest_by_enumeration(problem: AllocationProblem) -> int | None:
     return best
 
 
-@pytest.mark.parametrize("seeds", some_of([range(1000, 1500), range(500), range(500, 1000)]))
+@pytest.mark.parametrize(
+    "seeds", some_of([range(1000, 1160), range(500), range(500, 1000), range(1160, 1500)], 4)
+)
 def test_best_is_the_optimum_of_tiny_functions(seeds: range) -> None:
     compared = impossible = 0
     for seed in seeds:
@@ -118,8 +121,8 @@ def test_best_is_the_optimum_of_tiny_functions(seeds: range) -> None:
         assert found.registers == fewest, seed
         assert found.bound.value <= found.registers
         compared += 1
-    assert compared > 20
-    assert impossible or seeds.start < 1000  # few are
+    assert compared > 8
+    assert impossible or seeds.start != 1160  # few are
 
 
 @pytest.mark.parametrize("name", ["first-fit-orders", "annealed-orders", "tabu-search"])
@@ -206,37 +209,15 @@ def test_the_same_options_give_the_same_answer() -> None:
 
 
 def test_an_impossible_budget_is_proved_or_unknown() -> None:
-    row = SMALL[0]
-    text = row.normalized
-    problem = AllocationProblem.from_text(text)
-    file = problem.target.vector_files[0]
-    bound = problem.pressure.maximum[VECTOR]
-    budget = problem.function.file(file).count
-    lines = text.splitlines()
-    place = next(n for n, line in enumerate(lines) if line.startswith("registers "))
-    lines[place] = lines[place].replace(f"{file}:{budget}", f"{file}:{bound - 1}")
-    if file == "v":
-        lines[place] = lines[place].replace("a:256", "a:0")
-    tight = AllocationProblem.from_text("\n".join(lines) + "\n")
+    problem = AllocationProblem.from_text(SMALL[0].normalized)
+    vector, *others = problem.target.vector_files
+    budgets = {vector: problem.pressure.maximum[VECTOR] - 1, **dict.fromkeys(others, 0)}
     with pytest.raises(AllocationFailed, match="proved infeasible"):
-        BUILT_IN["tabu-search"].allocate(Request(tight))
+        BUILT_IN["tabu-search"].allocate(Request(with_budgets(problem, budgets)))
+    fits = AllocationProblem(random_function(FITS_BUT_FOR_FIRST_FIT))
+    Search(fits, SearchOptions(), Means.TABU).run()
     with pytest.raises(AllocationFailed, match="unknown"):
-        BUILT_IN["first-fit-orders"].allocate(Request(_tight_but_possible()))
-
-
-def _tight_but_possible() -> AllocationProblem:
-    """A function that fits, but for first fit."""
-    for seed in range(380, 5000):
-        problem = AllocationProblem(random_function(seed))
-        try:
-            Search(problem, SearchOptions(), Means.TABU).run()
-        except AllocationFailed:
-            continue
-        try:
-            Search(problem, SearchOptions(), Means.ORDERS).run()
-        except AllocationFailed:
-            return problem
-    raise AssertionError("no such function")
+        BUILT_IN["first-fit-orders"].allocate(Request(fits))
 
 
 def test_an_interrupt_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,11 +311,18 @@ C %0,%1
     assert FastVerifier(problem).verify(answer).valid
 
 
-def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = AllocationProblem.from_text(SMALL[0].normalized)
-    search = Search(problem, SearchOptions())
+def scored_shapes() -> tuple[PlacementModel, placing.Shapes, int]:
+    """The scored model of a small kernel, its shapes, and the registers without any search."""
+    search = Search(AllocationProblem.from_text(SMALL[0].normalized), SearchOptions())
     (model,) = (each for each in search._models if search._is_scored(each))
     shapes = search._shapes(model)
+    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
+    assert placed is not None
+    return model, shapes, shapes.used(placed)
+
+
+def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, shapes, first = scored_shapes()
     asked: list[int] = []
     left = 1
 
@@ -363,9 +351,6 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
         assert shapes.used(best) == first
         return list(asked)
 
-    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
-    assert placed is not None
-    first = shapes.used(placed)
     chunk, rest = placing.CHUNK_STEPS, 30_000 - placing.CHUNK_STEPS
     patient = [chunk, 90_000 - chunk]
     assert minimize(first) == [chunk, chunk]
@@ -385,13 +370,7 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
 def test_far_from_the_bound_the_search_halves_what_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    problem = AllocationProblem.from_text(SMALL[0].normalized)
-    search = Search(problem, SearchOptions())
-    (model,) = (each for each in search._models if search._is_scored(each))
-    shapes = search._shapes(model)
-    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
-    assert placed is not None
-    first = shapes.used(placed)
+    model, shapes, first = scored_shapes()
     bound = first - 24
     asked: list[int] = []
     left = 1
@@ -435,11 +414,9 @@ def test_far_from_the_bound_the_search_halves_what_is_left(
 
 
 def test_a_brief_search_has_one_chunk_and_the_first_limits_alone() -> None:
-    problem = AllocationProblem.from_text(SMALL[0].normalized)
-    search = Search(problem, SearchOptions())
-    (model,) = (each for each in search._models if search._is_scored(each))
+    _, plain, _ = scored_shapes()
     limits: list[placing.Limits] = [{"v": 3}, {"v": 4}]
-    shapes = replace(search._shapes(model), ways=lambda registers: limits[:registers])
+    shapes = replace(plain, ways=lambda registers: limits[:registers])
     start = np.zeros(3, np.int64)
     budget = placing.SearchBudget(90_000, 7, start, restarts=10)
     shorter, least = placing.brief(shapes, budget)

@@ -349,30 +349,25 @@ def test_fixed_units_of_files_that_a_shape_leaves_out_have_no_place() -> None:
     assert units_of_kind(problem, ("R", 0), (("R", 0),)) == set()
 
 
-def test_points_of_as_many_lanes_come_in_one_order() -> None:
-    """Forty points of two lanes each, of two classes that cannot be told by their sums."""
-    lines = [f"%{n}:{'R2' if n % 3 else 'R'}=A\nUSE %{n}" for n in range(60)]
-    head = EXCLUSIVE[: EXCLUSIVE.index("class P")]
-    names = ["class R 1 R", "class R2 2 R/2", "class R4 4 R/4", "class R8 8 R/4", "bb0"]
-    problem = AllocationProblem(
-        parse_function(head + "\n".join([*names, *lines]) + "\n", canonical=False)
-    )
+HEAD = EXCLUSIVE[: EXCLUSIVE.index("class P")]
+# Two lanes each, of two classes that cannot be told by their sums.
+OF_CLASSES = "class R 1 R\nclass R2 2 R/2\nclass R4 4 R/4\nclass R8 8 R/4\nbb0\n" + "".join(
+    f"%{n}:{'R2' if n % 3 else 'R'}=A\nUSE %{n}\n" for n in range(60)
+)
+# Units that the function names, one after the other, now and then two.
+OF_UNITS = "bb0\n" + "".join(
+    f"R{n}=A\nUSE R{n}\n" if n % 7 else f"R{n},R0=A\nUSE R{n},R0\n" for n in range(60)
+)
+
+
+@pytest.mark.parametrize(("body", "count"), [(OF_CLASSES, 2), (OF_UNITS, 59)])
+def test_points_of_as_many_lanes_come_in_one_order(body: str, count: int) -> None:
+    problem = AllocationProblem(parse_function(HEAD + body, canonical=False))
     demands = Demands.of(problem, ("R",))
     assert demands.counts.dtype == demands.hottest.dtype == np.int64
     columns = [tuple(column) for column in demands.counts.T]
     chosen = [columns[point] for point in demands.hottest]
-    assert chosen == sorted(chosen, key=lambda column: (-sum(column), column))
-
-
-def test_points_of_one_lane_each_come_in_one_order() -> None:
-    """Sixty units that the function names, one after the other, now and then two."""
-    head = EXCLUSIVE[: EXCLUSIVE.index("class P")]
-    lines = [f"R{n}=A\nUSE R{n}\n" if n % 7 else f"R{n},R0=A\nUSE R{n},R0\n" for n in range(60)]
-    problem = AllocationProblem(parse_function(head + "bb0\n" + "".join(lines), canonical=False))
-    demands = Demands.of(problem, ("R",))
-    columns = [tuple(column) for column in demands.counts.T]
-    chosen = [columns[point] for point in demands.hottest]
-    assert len(chosen) == 59
+    assert len(chosen) == count
     assert chosen == sorted(chosen, key=lambda column: (-sum(column), column))
 
 

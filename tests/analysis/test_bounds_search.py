@@ -89,9 +89,11 @@ S_ENDPGM
 """
 
 
-def test_what_cannot_fit_is_told_by_its_lanes() -> None:
+@pytest.mark.parametrize("solver", [False, True])
+def test_what_cannot_fit_is_told_by_its_lanes(solver: bool) -> None:
     problem = AllocationProblem(parse_function(CROWDED))
-    bound = lower_bound(problem, solver=False)
+    bound = lower_bound(problem, solver=solver)
+    check_certificate(problem, bound)
     assert proves_infeasible(problem, bound)
     assert not proves_infeasible(problem, replace(bound, value=4))
     assert proves_infeasible(problem, replace(bound, value=5))

@@ -23,7 +23,6 @@ from verilocc_bench.analysis.lower_bounds.checking import _check_clique
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.shapes import most_registers, shapes_of_value
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.selftest.oracle import Oracle
 
@@ -137,13 +136,3 @@ def test_two_lanes_are_a_clique_where_one_unit_would_destroy_a_value() -> None:
             assert _is_clique(problem, a, b) == collide, (a, b, problem.normalized)
             outcomes[collide] += 1
     assert min(outcomes.values()) > 1_000
-
-
-def test_lanes_that_only_meet_behind_a_join_are_no_clique() -> None:
-    text = (
-        "verilocc-bench 1\ntarget gfx942\nregisters v:4 a:0 s:0 vcc:2=vcc_lo,vcc_hi\n"
-        "class V 1 v\nbb0->bb1,bb2\nOP\nbb1->bb3\n%0=OP\nbb2->bb3\n%1=OP\nbb3\nOP\nOP %0,%1\n"
-    )
-    problem = AllocationProblem(parse_function(text))
-    assert fewest_registers(problem) == 1
-    assert not _is_clique(problem, (0, 0), (1, 0))

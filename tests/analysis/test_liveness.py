@@ -29,36 +29,23 @@ def live(function: AllocationProblem, register: int, lane: int = 0) -> list[int]
 # Point 0 is the entry; without early clobbers, instruction i of one block has point i + 1.
 
 
-def test_from_the_point_of_the_definition_to_before_the_last_use() -> None:
-    function = problem("bb0\n%0:V=A\nB\nUSE %0\n")
-    assert live(function, 0) == [1, 2]
-
-
-def test_a_dead_definition_holds_its_register_after_its_instruction() -> None:
-    function = problem("bb0\n%0:V=A\nB\n")
-    assert live(function, 0) == [1]
-
-
-def test_an_undef_use_reads_nothing() -> None:
-    function = problem("bb0\n%0:V=A\nB\nUSE %0!\n")
-    assert live(function, 0) == [1]
-
-
-def test_the_undef_definition_of_a_lane_ends_the_other_lanes() -> None:
-    function = problem("bb0\n%0:V2=A\n%0.0!=B\n%0.1=C\nUSE %0\n")
-    assert live(function, 0, 0) == [1, 2, 3]
-    assert live(function, 0, 1) == [1, 3]  # dead at once, then anew
-
-
-def test_the_definition_of_a_lane_keeps_the_other_lanes() -> None:
-    function = problem("bb0\n%0:V2=A\n%0.0=B\nUSE %0\n")
-    assert live(function, 0, 1) == [1, 2]
-
-
-def test_a_lane_that_was_never_written_holds_nothing() -> None:
-    function = problem("bb0\n%0:V2.0!=A\nB\nUSE %0\n")
-    assert live(function, 0, 0) == [1, 2]
-    assert live(function, 0, 1) == []
+@pytest.mark.parametrize(
+    ("body", "lanes"),
+    [
+        pytest.param("%0:V=A\nB\nUSE %0\n", {(0, 0): [1, 2]}, id="to-before-the-last-use"),
+        pytest.param("%0:V=A\nB\n", {(0, 0): [1]}, id="dead-but-held-after-its-instruction"),
+        pytest.param("%0:V=A\nB\nUSE %0!\n", {(0, 0): [1]}, id="an-undef-use-reads-nothing"),
+        # Dead at once, then anew.
+        pytest.param("%0:V2=A\n%0.0!=B\n%0.1=C\nUSE %0\n", {(0, 0): [1, 2, 3], (0, 1): [1, 3]},
+                     id="an-undef-definition-ends-the-other-lanes"),
+        pytest.param("%0:V2=A\n%0.0=B\nUSE %0\n", {(0, 1): [1, 2]}, id="others-are-kept"),
+        pytest.param("%0:V2.0!=A\nB\nUSE %0\n", {(0, 0): [1, 2], (0, 1): []},
+                     id="a-lane-never-written-holds-nothing"),
+    ],
+)  # fmt: skip
+def test_where_lanes_are_live(body: str, lanes: dict[tuple[int, int], list[int]]) -> None:
+    function = problem("bb0\n" + body)
+    assert {lane: live(function, *lane) for lane in lanes} == lanes
 
 
 def test_a_lane_counts_only_where_a_definition_may_reach() -> None:

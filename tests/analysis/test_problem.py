@@ -18,7 +18,7 @@ from verilocc_bench.analysis.placement import base_name
 from verilocc_bench.analysis.problem import with_budgets
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.metrics import geometric_mean, mean, pass_at_k, shares
+from verilocc_bench.evaluation.metrics import mean, shares
 from verilocc_bench.ir import (
     FixedUnits,
     Guard,
@@ -65,6 +65,9 @@ REFUSED = {
     ),
     NVIDIA + "class P2 2 P\nbb0\n@%0:P2.0 A\n": (
         "bb0 instruction 0 is guarded by no single register of P or UP of sm_80"
+    ),
+    AMD + "class S 1 s vcc\nbb0\n@%0:S A\n": (
+        "bb0 instruction 0 is guarded by no single register of any file of gfx942"
     ),
     NVIDIA + "bb0\n@R0 A\n": (
         "bb0 instruction 0 is guarded by no single register of P or UP of sm_80"
@@ -408,26 +411,12 @@ def test_copies_that_copy_nothing(body: str, answer: str, found: int) -> None:
     assert count_identity_copies(problem(AMD + classes + body), names) == found
 
 
-# Metrics over functions.
-
-
-def test_shares_are_of_all_functions() -> None:
+def test_shares_are_of_all_functions_and_means_are_exact() -> None:
     nothing = {"share_better": None, "share_equal": None, "share_worse": None}
     assert shares({}) == nothing
     ratios = {"a": (1, 2), "b": (2, 2), "c": (3, 2), "d": (4, 2), "e": (1, 9)}
     assert shares(ratios) == {"share_better": 0.4, "share_equal": 0.2, "share_worse": 0.4}
-    assert shares({"a": (2, 2)}) == {"share_better": 0, "share_equal": 1, "share_worse": 0}
-
-
-def test_means_and_estimates() -> None:
-    assert mean([1, 2, 6]) == 3
     assert mean([0.1] * 10) == 0.1
-    assert geometric_mean([2, 8]) == pytest.approx(4)
-    assert geometric_mean([1, 1, 8]) == pytest.approx(2)
-    assert pass_at_k(4, 2, 4) == 1
-    assert pass_at_k(4, 1, 2) == 0.5
-    assert pass_at_k(4, 0, 2) == 0
-    assert pass_at_k(3, 1, 4) is None
 
 
 @pytest.mark.parametrize("count", [0, 1])

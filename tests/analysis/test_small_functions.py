@@ -10,7 +10,14 @@ from tests.generated import random_function
 from tests.verification.test_small_functions import KINDS
 from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits, loop_depths
 from verilocc_bench.analysis.interference import interference_sets, live_spans
-from verilocc_bench.ir import Block, FixedUnits, Function, Instruction, print_function
+from verilocc_bench.ir import (
+    Block,
+    FixedUnits,
+    Function,
+    Instruction,
+    VirtualLanes,
+    print_function,
+)
 from verilocc_bench.selftest.oracle import Oracle
 
 PORTION = 8
@@ -23,6 +30,11 @@ def lane_names(problem: AllocationProblem) -> list[tuple[object, int]]:
         (n, i) for n, c in enumerate(classes) for i in range(c.width)
     ]
     return names + list(problem.liveness.fixed_lanes)
+
+
+def lanes_of(location: FixedUnits | VirtualLanes) -> list[tuple[object, int]]:
+    owner = location.file if isinstance(location, FixedUnits) else location.register
+    return [(owner, location.first + n) for n in range(location.count)]
 
 
 @pytest.mark.parametrize("start", range(0, 6 * PORTION, PORTION))
@@ -70,16 +82,11 @@ def test_points_segments_and_sets_say_the_same(kind: str) -> None:
         assert liveness.virtual_lane_count == sum(c.width for c in function.virtual_registers)
         assert len(liveness.live) == liveness.virtual_lane_count + len(liveness.fixed_lanes)
         assert defined_points(problem) == liveness.defined
-        units = list(function.live_ins)
+        units: list[FixedUnits | VirtualLanes] = list(function.live_ins)
         for _, _, instruction in function.instructions():
             units += [instruction.guard.location] if instruction.guard else []
             units += [o.location for o in instruction.definitions + instruction.uses]
-        named = [
-            (u.file, u.first + n)
-            for u in units
-            if isinstance(u, FixedUnits)
-            for n in range(u.count)
-        ]
+        named = [lane for u in units if isinstance(u, FixedUnits) for lane in lanes_of(u)]
         assert liveness.named_units == tuple(dict.fromkeys(named))
         assert set(liveness.fixed_lanes) - set(named) == unnamed_destroyed(function)
         assert len(set(liveness.fixed_lanes)) == len(liveness.fixed_lanes)
@@ -87,26 +94,21 @@ def test_points_segments_and_sets_say_the_same(kind: str) -> None:
 
 def destroyed(instruction: Instruction) -> set[tuple[object, int]]:
     """The units that an instruction destroys and does not define."""
-    gone = {(u.file, u.first + n) for u in instruction.destroys for n in range(u.count)}
-    for operand in instruction.definitions:
-        if isinstance(u := operand.location, FixedUnits):
-            gone -= {(u.file, u.first + n) for n in range(u.count)}
-    return gone
+    gone = {lane for units in instruction.destroys for lane in lanes_of(units)}
+    return gone - {
+        lane for operand in instruction.definitions for lane in lanes_of(operand.location)
+    }
 
 
 def unnamed_destroyed(function: Function) -> set[tuple[object, int]]:
     """The units in masks that a register may have and that the function does not name."""
     budgets = {file.name: file.count for file in function.files}
-    closed = {(u.file, u.first + n) for u in function.reserved for n in range(u.count)}
-    for units in function.live_ins:
-        closed |= {(units.file, units.first + n) for n in range(units.count)}
+    closed = {lane for u in (*function.reserved, *function.live_ins) for lane in lanes_of(u)}
     found = set()
     for _, _, instruction in function.instructions():
-        operands = [o.location for o in instruction.definitions + instruction.uses]
-        for u in operands:
-            if isinstance(u, FixedUnits):
-                closed |= {(u.file, u.first + n) for n in range(u.count)}
-        found |= {(u.file, u.first + n) for u in instruction.destroys for n in range(u.count)}
+        for operand in instruction.definitions + instruction.uses:
+            closed.update(lanes_of(operand.location))
+        found |= {lane for units in instruction.destroys for lane in lanes_of(units)}
     return {unit for unit in found - closed if unit[1] < budgets[unit[0]]}
 
 
@@ -118,12 +120,10 @@ def defined_points(problem: AllocationProblem) -> tuple[int, ...]:
     for block, index, instruction in function.instructions():
         point = liveness.after[block][index]
         for operand in instruction.definitions:
-            location = operand.location
-            owner = location.file if isinstance(location, FixedUnits) else location.register
-            for number in range(location.first, location.first + location.count):
-                found[lanes[owner, number]] |= 1 << point
+            for lane in lanes_of(operand.location):
+                found[lanes[lane]] |= 1 << point
                 if operand.early_clobber:
-                    found[lanes[owner, number]] |= 1 << point - 1
+                    found[lanes[lane]] |= 1 << point - 1
         for unit in destroyed(instruction) & lanes.keys():
             found[lanes[unit]] |= 1 << point
     return tuple(found)
@@ -141,14 +141,10 @@ def certain(function: Function, problem: AllocationProblem) -> list[int]:
     def mask(instruction: Instruction, *, early: bool = False) -> int:
         return sum(
             {
-                1 << lanes[owner, number]
+                1 << lanes[lane]
                 for operand in instruction.definitions
                 if operand.early_clobber or not early
-                for location in (operand.location,)
-                for owner in (
-                    location.file if isinstance(location, FixedUnits) else location.register,
-                )
-                for number in range(location.first, location.first + location.count)
+                for lane in lanes_of(operand.location)
             }
         )
 

@@ -96,6 +96,18 @@ _PROLOGUE = [
 ]
 
 
+def _stores(number: int, lanes: int) -> list[str]:
+    """Both results of a trial, from v[10:11] and v[12:13]."""
+    return [
+        f"s_add_u32 s10, s6, {16 * lanes * number}",
+        "s_addc_u32 s11, s7, 0",
+        "global_store_dwordx2 v1, v[10:11], s[10:11]",
+        f"s_add_u32 s10, s10, {8 * lanes}",
+        "s_addc_u32 s11, s11, 0",
+        "global_store_dwordx2 v1, v[12:13], s[10:11]",
+    ]
+
+
 def vector_program(trials: list[Trial], lanes: int) -> list[str]:
     """Inputs in v[2:3], v[4:5], v[6:7] and v[8:9]; each result goes out through v[10:11].
 
@@ -122,12 +134,7 @@ def vector_program(trials: list[Trial], lanes: int) -> list[str]:
             "s_mov_b64 exec, -1",
             "v_mov_b32_e32 v12, vcc_lo",
             "v_mov_b32_e32 v13, vcc_hi",
-            f"s_add_u32 s10, s6, {16 * lanes * number}",
-            "s_addc_u32 s11, s7, 0",
-            "global_store_dwordx2 v1, v[10:11], s[10:11]",
-            f"s_add_u32 s10, s10, {8 * lanes}",
-            "s_addc_u32 s11, s11, 0",
-            "global_store_dwordx2 v1, v[12:13], s[10:11]",
+            *_stores(number, lanes),
         ]
     return lines
 
@@ -165,23 +172,17 @@ def scalar_program(trials: list[Trial], lanes: int) -> list[str]:
             "v_mov_b32_e32 v11, s33",
             "v_mov_b32_e32 v12, s36",
             "v_mov_b32_e32 v13, 0",
-            f"s_add_u32 s10, s6, {16 * lanes * number}",
-            "s_addc_u32 s11, s7, 0",
-            "global_store_dwordx2 v1, v[10:11], s[10:11]",
-            f"s_add_u32 s10, s10, {8 * lanes}",
-            "s_addc_u32 s11, s11, 0",
-            "global_store_dwordx2 v1, v[12:13], s[10:11]",
+            *_stores(number, lanes),
         ]
     return lines
 
 
 _TYPE_WORD = re.compile(r"f16|f32|f64|[iub]8|[iub]16|[iub]24|[iub]32|[iub]64")
-_KIND_OF = {"f16": "f16", "f32": "f32", "f64": "f64"}
 
 
 def _kind(word: str) -> str:
-    if word in _KIND_OF:
-        return _KIND_OF[word]
+    if word in ("f16", "f32", "f64"):
+        return word
     return "long" if word.endswith("64") else "int"
 
 
@@ -210,14 +211,15 @@ def _kinds_of(name: str, widths: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(wide if width == 2 else "int" for width in widths)
 
 
+def _registers(file: str, first: int, width: int) -> str:
+    return f"{file}{first}" if width == 1 else f"{file}[{first}:{first + width - 1}]"
+
+
 def _vector_text(name: str, widths: tuple[int, ...], result: int) -> str:
     """The instruction with its sources in v2, v4 and v6 and its result in v10."""
 
-    def registers(first: int, width: int) -> str:
-        return f"v{first}" if width == 1 else f"v[{first}:{first + width - 1}]"
-
-    sources = [registers(2 + 2 * i, width) for i, width in enumerate(widths)]
-    destination = [registers(10, result)]
+    sources = [_registers("v", 2 + 2 * i, width) for i, width in enumerate(widths)]
+    destination = [_registers("v", 10, result)]
     if name.startswith(("v_cmp_", "v_cmpx_")):
         return f"{name}_e64 vcc, {', '.join(sources)}"
     if name in ("v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32"):
@@ -239,14 +241,11 @@ def _vector_text(name: str, widths: tuple[int, ...], result: int) -> str:
 def _scalar_text(name: str, widths: tuple[int, ...], result: int) -> str:
     """The instruction with its sources in s22 and s24 and its result in s32."""
 
-    def registers(first: int, width: int) -> str:
-        return f"s{first}" if width == 1 else f"s[{first}:{first + width - 1}]"
-
-    operands = [registers(22 + 2 * i, width) for i, width in enumerate(widths)]
+    operands = [_registers("s", 22 + 2 * i, width) for i, width in enumerate(widths)]
     if re.match(r"s_(mov|cmov|add|mul|cmp)k_", name):
         operands[-1] = "0x8001"
         if name.startswith("s_cmpk"):
             operands = ["s22", "0x8001"]
     if result:
-        operands.insert(0, registers(32, result))
+        operands.insert(0, _registers("s", 32, result))
     return f"{name} {', '.join(operands)}"

@@ -294,6 +294,22 @@ def _of_turn(function: Callable[[float], float]) -> Callable[..., Number]:
     return apply
 
 
+_CONVERSIONS = [
+    "f16_to_f32", "f32_to_f16", "f32_to_f64", "f64_to_f32", "i32_to_f32", "u32_to_f32",
+    "i32_to_f64", "u32_to_f64", "i16_to_f16", "u16_to_f16", "f32_to_i32", "f32_to_u32",
+    "f64_to_i32", "f64_to_u32", "f16_to_i16", "f16_to_u16", "u32_to_u16", "i32_to_i16",
+    "i8_to_i32", "u8_to_u32", "i16_to_i32", "u16_to_u32",
+]  # fmt: skip
+
+
+def _conversion(source: str, result: str) -> Callable[..., Number]:
+    kind, width = result[0], int(result[1:])
+    if kind == "f":
+        return _to_float(width)
+    is_wider = source[0] != "f" and width > int(source[1:])
+    return _extend(kind, width) if is_wider else _to_integer(kind, width)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     # Not of the table: for texts that correct it.
     "flush": _flush,
@@ -325,28 +341,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cos": _approximate(math.cos),
     "signext": lambda e, x: Number("i", 64, bits_of(x.integer, 64)),
     "signext_from_bit": lambda e, x, n: _sign_from_bit(x, n.integer),
-    "f16_to_f32": _to_float(32),
-    "f32_to_f16": _to_float(16),
-    "f32_to_f64": _to_float(64),
-    "f64_to_f32": _to_float(32),
-    "i32_to_f32": _to_float(32),
-    "u32_to_f32": _to_float(32),
-    "i32_to_f64": _to_float(64),
-    "u32_to_f64": _to_float(64),
-    "i16_to_f16": _to_float(16),
-    "u16_to_f16": _to_float(16),
-    "f32_to_i32": _to_integer("i", 32),
-    "f32_to_u32": _to_integer("u", 32),
-    "f64_to_i32": _to_integer("i", 32),
-    "f64_to_u32": _to_integer("u", 32),
-    "f16_to_i16": _to_integer("i", 16),
-    "f16_to_u16": _to_integer("u", 16),
-    "u32_to_u16": _to_integer("u", 16),
-    "i32_to_i16": _to_integer("i", 16),
-    "i8_to_i32": _extend("i", 32),
-    "u8_to_u32": _extend("u", 32),
-    "i16_to_i32": _extend("i", 32),
-    "u16_to_u32": _extend("u", 32),
+    **{name: _conversion(*name.split("_to_")) for name in _CONVERSIONS},
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.machine.assembly import assembled, kernel_of
 from verilocc_bench.errors import InputError
-from verilocc_bench.machine.execution import Fault, load_kernel, run
+from verilocc_bench.machine.execution import Fault, RunnableKernel, load_kernel, run
 from verilocc_bench.machine.state import WaveOrder
 from verilocc_bench.machine.stepping import SteppedRun, trace
 
@@ -41,23 +41,18 @@ def test_memory_is_read_and_written(arch: str, asynchronous: bool) -> None:
     assert result.counts.tolist() == [1] * 8
 
 
-@pytest.mark.parametrize(("line", "register"), [(3, "v2"), (2, "s4")])
-def test_a_missing_wait_gives_other_numbers(line: int, register: str) -> None:
-    lines = [text for text in COPY.splitlines() if text.strip()]
-    waits = [n for n, text in enumerate(lines) if "s_waitcnt" in text]
-    drop = waits[1] if register == "v2" else waits[0]
-    kernel = kernel_of("\n".join(text for n, text in enumerate(lines) if n != drop))
+def test_a_missing_wait_gives_other_numbers() -> None:
     arguments = [numbers(), np.zeros(64, np.uint32)]
-    fast = kernel.run(arguments, (1,))
-    assert (fast.buffers[1] == numbers() + 1).all()
-    if register == "s4":
-        with pytest.raises(Fault, match="outside every argument's memory"):
-            kernel.run(arguments, (1,), asynchronous=True)
-        return
-    late = kernel.run(arguments, (1,), asynchronous=True)
+    for_address, for_number = (
+        kernel_of(COPY.replace(f"s_waitcnt {count}cnt(0)", "")) for count in ("lgkm", "vm")
+    )
+    for kernel in (for_address, for_number):
+        assert (kernel.run(arguments, (1,)).buffers[1] == numbers() + 1).all()
+    with pytest.raises(Fault, match="outside every argument's memory"):
+        for_address.run(arguments, (1,), asynchronous=True)
+    late = for_number.run(arguments, (1,), asynchronous=True)
     assert (late.buffers[1] != numbers() + 1).all()
-    assert late.events[0].kind == "read in flight"
-    assert late.events[0].register == register
+    assert (late.events[0].kind, late.events[0].register) == ("read in flight", "v2")
     assert "global_load_dword" in str(late.events[0])
 
 
@@ -101,52 +96,44 @@ def test_what_is_not_supported_is_refused_before_anything_runs(line: str, what: 
     assert what in str(refused.value)
 
 
+TURNED = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32_e32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+    ds_write_b32 v1, v0
+    v_xor_b32_e32 v2, 0x1fc, v1
+    {wait}
+    s_barrier
+    ds_read_b32 v3, v2
+    s_waitcnt lgkmcnt(0)
+    global_store_dword v1, v3, s[6:7]
+    s_endpgm
+"""
+"""Two waves share LDS: each reads what the other wrote."""
+
+
 def test_waves_meet_at_barriers_and_share_lds() -> None:
-    body = """
-        s_load_dwordx4 s[4:7], s[0:1], 0x0
-        v_lshlrev_b32_e32 v1, 2, v0
-        ds_write_b32 v1, v0
-        v_xor_b32_e32 v2, 0x1fc, v1
-        s_waitcnt lgkmcnt(0)
-        s_barrier
-        ds_read_b32 v3, v2
-        s_waitcnt lgkmcnt(0)
-        global_store_dword v1, v3, s[6:7]
-        s_endpgm
-    """
-    out = np.zeros(128, np.uint32)
+    kernel = kernel_of(TURNED.format(wait="s_waitcnt lgkmcnt(0)"), items=128)
+    arguments = [None, np.zeros(128, np.uint32)]
     for asynchronous in (False, True):
-        kernel = kernel_of(body, items=128)
-        result = kernel.run([None, out], (1,), asynchronous=asynchronous)
+        result = kernel.run(arguments, (1,), asynchronous=asynchronous)
         assert (result.buffers[1] == np.arange(128)[::-1]).all()
         assert result.event_count == 0
-
-
-def test_a_wave_that_does_not_wait_for_its_lds_write_before_the_barrier() -> None:
-    body = """
-        s_load_dwordx4 s[4:7], s[0:1], 0x0
-        v_lshlrev_b32_e32 v1, 2, v0
-        s_waitcnt lgkmcnt(0)
-        ds_write_b32 v1, v0
-        v_xor_b32_e32 v2, 0x1fc, v1
-        s_barrier
-        ds_read_b32 v3, v2
-        s_waitcnt lgkmcnt(0)
-        global_store_dword v1, v3, s[6:7]
-        s_endpgm
-    """
-    kernel = kernel_of(body, items=128)
-    result = kernel.run([None, np.zeros(128, np.uint32)], (1,), asynchronous=True)
+    # A wave that does not wait for its write before the barrier.
+    hasty = kernel_of(TURNED.format(wait=""), items=128)
+    result = hasty.run(arguments, (1,), asynchronous=True)
     assert (result.buffers[1] != np.arange(128)[::-1]).any()
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize(("nops", "right"), [(17, True), (16, True), (15, False), (0, False)])
-def test_a_matrix_result_that_is_read_too_soon(arch: str, nops: int, right: bool) -> None:
+@pytest.mark.parametrize("missing", [-1, 0, 1, 16])
+def test_a_matrix_result_that_is_read_too_soon(arch: str, missing: int) -> None:
     """32x32x8 f16 takes 16 passes on gfx90a (19 wait states), 8 on gfx942 (11)."""
-    needed = 19 if arch == "gfx90a" else 11
-    waits = needed - 17 + nops
-    name = "v_mfma_f32_32x32x8f16" if arch == "gfx90a" else "v_mfma_f32_32x32x8_f16"
+    name, needed = {
+        "gfx90a": ("v_mfma_f32_32x32x8f16", 19),
+        "gfx942": ("v_mfma_f32_32x32x8_f16", 11),
+    }[arch]
+    waits = ["s_nop 0"] * (needed - missing)
     body = f"""
         s_load_dwordx4 s[4:7], s[0:1], 0x0
         v_lshlrev_b32_e32 v1, 2, v0
@@ -155,15 +142,14 @@ def test_a_matrix_result_that_is_read_too_soon(arch: str, nops: int, right: bool
         s_waitcnt lgkmcnt(0)
         s_nop 1
         {name} v[16:31], v[2:3], v[2:3], 0
-        {chr(10).join(["s_nop 0"] * max(waits + 1 - (nops < 17), 0))}
+        {chr(10).join(waits)}
         global_store_dword v1, v16, s[6:7]
         s_endpgm
     """
     kernel = kernel_of(body, arch)
-    kept = max(waits + 1 - (nops < 17), 0) >= needed
     result = kernel.run([None, np.zeros(64, np.float32)], (1,), asynchronous=True)
-    assert bool((result.buffers[1] == 8).all()) == kept
-    assert bool(result.event_count) == (not kept)
+    assert bool((result.buffers[1] == 8).all()) == (missing <= 0)
+    assert bool(result.event_count) == (missing > 0)
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
@@ -300,7 +286,6 @@ def test_code_written_by_hand_has_labels_and_no_sizes() -> None:
     assert kernel.program.instructions[-1].mnemonic == "s_endpgm"
     assert kernel.program.instructions[7].text == "s_cbranch_scc1 65532"
     done = kernel.run([None, np.zeros(64, np.uint32)], (1,)).buffers[1]
-    assert done is not None
     assert (done == 6).all()
     with pytest.raises(InputError, match="s_trap"):
         kernel_of(BY_HAND)
@@ -341,17 +326,11 @@ ALIKE = """
 def test_alternating_waves_show_what_several_waves_write_alike() -> None:
     arguments = [numbers(128), np.zeros(64, np.uint32)]
     sums = numbers(128)[:64] + numbers(128)[64:]
-
-    def result(wait: str, order: WaveOrder) -> bool:
-        kernel = kernel_of(ALIKE.format(wait=wait), items=128)
-        done = kernel.run(arguments, (1,), asynchronous=True, order=order)
-        assert done.buffers[1] is not None
-        return bool((done.buffers[1] == sums).all())
-
-    orders = list(WaveOrder)
-    assert all(result("s_waitcnt lgkmcnt(0)", order) for order in orders)
     # In either plain order the wave that comes last has read late enough, and overwrites.
-    assert [result("", order) for order in orders] == [True, True, False, False]
+    for wait, right in (("s_waitcnt lgkmcnt(0)", [True] * 4), ("", [True, True, False, False])):
+        kernel = kernel_of(ALIKE.format(wait=wait), items=128)
+        done = [kernel.run(arguments, (1,), asynchronous=True, order=order) for order in WaveOrder]
+        assert [bool((each.buffers[1] == sums).all()) for each in done] == right
 
 
 BETWEEN = """
@@ -380,20 +359,21 @@ BETWEEN = """
 
 def test_any_wave_can_run_first() -> None:
     arguments = [numbers(64), np.zeros(64, np.uint32)]
+    waiting, hasty = (
+        kernel_of(BETWEEN.format(wait=wait), items=192) for wait in ("s_waitcnt lgkmcnt(0)", "")
+    )
 
-    def result(wait: str, order: WaveOrder, first_wave: int) -> bool:
-        kernel = kernel_of(BETWEEN.format(wait=wait), items=192)
+    def is_right(kernel: RunnableKernel, order: WaveOrder, first_wave: int) -> bool:
         done = kernel.run(
             arguments, (1,), asynchronous=True, order=order, first_wave=first_wave
         ).buffers[1]
-        assert done is not None
         return bool((done == numbers(64)).all())
 
-    for first_wave in range(3):
-        assert all(result("s_waitcnt lgkmcnt(0)", order, first_wave) for order in WaveOrder)
-    # From either end another wave has written the same numbers before.
-    assert all(result("", order, 0) for order in WaveOrder)
-    assert not result("", WaveOrder.FORWARD, 1)
+    for order in WaveOrder:
+        assert all(is_right(waiting, order, first_wave) for first_wave in range(3))
+        # From either end another wave has written the same numbers before.
+        assert is_right(hasty, order, 0)
+    assert not is_right(hasty, WaveOrder.FORWARD, 1)
 
 
 PASSED_OVER = """

@@ -36,11 +36,7 @@ WAVES = 2
 
 
 def multiply_add(
-    ins: MatrixInstruction,
-    a: NDArray[np.uint32],
-    b: NDArray[np.uint32],
-    c: NDArray[np.uint32],
-    modifiers: str = "",
+    ins: MatrixInstruction, a: NDArray[np.uint32], b: NDArray[np.uint32], c: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
     """The registers of D, wave by wave."""
     widths = (ins.result_registers, *(ins.operand_registers,) * 2, ins.result_registers)
@@ -49,7 +45,7 @@ def multiply_add(
         for file, first, count in zip("avvv", (0, 0, 8, 16), widths, strict=True)
     )
     constants, row = ConstantPool(), CodeRow()
-    text = f"{ins.mnemonic} {', '.join(names)}{modifiers}"
+    text = f"{ins.mnemonic} {', '.join(names)}"
     decode_matrix(parse_instruction(text), ARCH_OF[id(ins)], constants, row)
     rows = np.array([row.numbers], np.int64)
     found = []
@@ -64,10 +60,6 @@ def multiply_add(
         )  # fmt: skip
         found.append(state.vectors[0, fields.ACCUMULATORS :][: ins.result_registers].copy())
     return np.array(found)
-
-
-def matrix_instruction(arch: str, mnemonic: str) -> MatrixInstruction:
-    return MATRIX_INSTRUCTIONS[arch][mnemonic]
 
 
 def encode(number: float, number_format: Format) -> int:
@@ -168,6 +160,14 @@ def operands(ins: MatrixInstruction, seed: int = 1) -> Iterator[NDArray[Any]]:
     yield small(random, ins.result, WAVES, ins.blocks, ins.side, ins.side)
 
 
+def computed(
+    ins: MatrixInstruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
+) -> NDArray[np.uint32]:
+    """The registers of D for matrices of numbers."""
+    sources = pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right)
+    return multiply_add(ins, *sources, pack_result(ins, c))
+
+
 def product(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
     return np.einsum("wbik,wbjk->wbij", a, b) + c
 
@@ -175,12 +175,7 @@ def product(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
 @pytest.mark.parametrize("ins", ALL)
 def test_every_shape_and_type_is_the_matrix_product(ins: MatrixInstruction) -> None:
     a, b, c = operands(ins)
-    got = multiply_add(
-        ins,
-        pack_operand(ins, a, ins.left),
-        pack_operand(ins, b, ins.right),
-        pack_result(ins, c),
-    )
+    got = computed(ins, a, b, c)
     np.testing.assert_array_equal(got, pack_result(ins, product(a, b, c)))
 
 
@@ -198,12 +193,7 @@ def test_nan_and_infinities_reach_their_row_and_column_alone(
     b = np.where(b == 0, 1.0, b)
     a[0, -1, 1, -1] = special
     c[1, 0, 2, 3] = special
-    got = multiply_add(
-        ins,
-        pack_operand(ins, a, ins.left),
-        pack_operand(ins, b, ins.right),
-        pack_result(ins, c),
-    )
+    got = computed(ins, a, b, c)
     with np.errstate(invalid="ignore"):
         wanted = product(a, b, c)
     assert not np.isfinite(wanted[0, -1, 1]).any()
@@ -214,13 +204,11 @@ def test_nan_and_infinities_reach_their_row_and_column_alone(
 
 
 def test_infinity_times_zero_and_opposite_infinities_are_nan() -> None:
-    ins = matrix_instruction("gfx942", "v_mfma_f32_16x16x16_f16")
+    ins = MATRIX_INSTRUCTIONS["gfx942"]["v_mfma_f32_16x16x16_f16"]
     a, b, c = (np.zeros_like(x) for x in operands(ins))
     a[:, 0, 0, 0] = np.inf
     a[:, 0, 1, 0], b[:, 0, 1, 0], c[:, 0, 1, 1] = np.inf, 1, -np.inf
-    got = multiply_add(
-        ins, pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right), pack_result(ins, c)
-    )
+    got = computed(ins, a, b, c)
     for row, column in ((0, 0), (1, 1), (0, 5)):
         lane, offset = result_place(ins, 0, row, column)
         assert got[0, offset // 32, lane] == 0x7FC0_0000
@@ -230,15 +218,13 @@ def test_infinity_times_zero_and_opposite_infinities_are_nan() -> None:
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_denormals_count_as_zero_on_gfx90a_alone(arch: str, kind: str) -> None:
     name = f"v_mfma_f32_16x16x16{'' if arch == 'gfx90a' else '_'}{kind}"
-    ins = matrix_instruction(arch, name + ("_1k" if arch == "gfx90a" and kind == "bf16" else ""))
+    ins = MATRIX_INSTRUCTIONS[arch][name + "_1k" * (arch == "gfx90a" and kind == "bf16")]
     a, b, c = (np.zeros_like(x) for x in operands(ins))
     tiny = 2.0**-15 if kind == "f16" else 2.0**-127
     a[:, 0, 0, 0] = tiny
     b[:, 0, 0, 0] = 2.0
     c[:, 0, 3, 3] = 2.0**-130
-    got = multiply_add(
-        ins, pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right), pack_result(ins, c)
-    )
+    got = computed(ins, a, b, c)
     wanted = np.zeros_like(c)
     if arch == "gfx942":
         wanted[:, 0, 0, 0] = 2 * tiny
@@ -247,43 +233,37 @@ def test_denormals_count_as_zero_on_gfx90a_alone(arch: str, kind: str) -> None:
 
 
 def test_integers_wrap_around() -> None:
-    ins = matrix_instruction("gfx942", "v_mfma_i32_16x16x32_i8")
+    ins = MATRIX_INSTRUCTIONS["gfx942"]["v_mfma_i32_16x16x32_i8"]
     a, b, c = operands(ins)
     a[:], b[:], c[:] = -128, -128, 2**31 - 1
-    got = multiply_add(
-        ins, pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right), pack_result(ins, c)
-    )
+    got = computed(ins, a, b, c)
     assert (got == np.uint32((2**31 - 1 + 32 * 128 * 128) & 0xFFFF_FFFF)).all()
 
 
 def test_xf32_ignores_thirteen_bits() -> None:
-    ins = matrix_instruction("gfx942", "v_mfma_f32_16x16x8_xf32")
+    ins = MATRIX_INSTRUCTIONS["gfx942"]["v_mfma_f32_16x16x8_xf32"]
     a, b, c = (np.zeros_like(x) for x in operands(ins))
     a[:, 0, 0, 0] = 1 + 2.0**-10 + 2.0**-11 + 2.0**-23
     b[:, 0, 0, 0] = 1.0
-    got = multiply_add(
-        ins, pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right), pack_result(ins, c)
-    )
+    got = computed(ins, a, b, c)
     wanted = np.zeros_like(c)
     wanted[:, 0, 0, 0] = 1 + 2.0**-10
     np.testing.assert_array_equal(got, pack_result(ins, wanted))
 
 
 def test_f32_rounds_after_each_product() -> None:
-    ins = matrix_instruction("gfx942", "v_mfma_f32_16x16x4_f32")
+    ins = MATRIX_INSTRUCTIONS["gfx942"]["v_mfma_f32_16x16x4_f32"]
     a, b, c = (np.zeros_like(x) for x in operands(ins))
     a[:, 0, 0] = (2.0**-24, 2.0**-24, 0, 0)
     b[:, 0, 0] = 1.0
     c[:] = 1.0
-    got = multiply_add(
-        ins, pack_operand(ins, a, ins.left), pack_operand(ins, b, ins.right), pack_result(ins, c)
-    )
+    got = computed(ins, a, b, c)
     assert (got == encode(1.0, Format.F32)).all()  # each addend is lost on its own
 
 
 @pytest.mark.parametrize(("kind", "exponent_bits"), [("fp8", 4), ("bf8", 5)])
 def test_every_byte_is_the_number_of_its_format(kind: str, exponent_bits: int) -> None:
-    ins = matrix_instruction("gfx942", f"v_mfma_f32_32x32x16_{kind}_{kind}")
+    ins = MATRIX_INSTRUCTIONS["gfx942"][f"v_mfma_f32_32x32x16_{kind}_{kind}"]
     one = 1 << (exponent_bits - 1) + 7 - exponent_bits  # its exponent is the bias
     a, b, c = (np.zeros((8, n, 64), np.uint32) for n in (2, 2, 16))
     a[:, 0, :32] = np.arange(256).reshape(8, 32)

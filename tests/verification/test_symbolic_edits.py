@@ -1,4 +1,4 @@
-"""What edits mean and what they may not do, case by case."""
+"""What edits mean and what they may not do, case by case; runs show what is wrong, nothing else."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.verification.test_value_walk_cases import run
 from verilocc_bench.edits import parse_edits
-from verilocc_bench.edits.findings import Finding
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verification.symbolic import SymbolicChecker
 
@@ -35,7 +36,10 @@ def check(body: str, places: str, edits: dict[str, Any], header: str = AMD) -> t
     """`places`: the registers of %0, %1, … in order."""
     function = parse_function(header + body, canonical=False)
     answer = {f"%{number}": name for number, name in enumerate(places.split())}
-    return SymbolicChecker(function).check(answer, parse_edits(edits))
+    findings = SymbolicChecker(function).check(answer, parse_edits(edits))
+    if {finding.kind for finding in findings} <= {FindingKind.WRONG_VALUE}:
+        assert (run(header + body, answer, edits) is not None) == bool(findings)
+    return findings
 
 
 def insert(*entries: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -259,6 +263,13 @@ def test_two_definitions_put_in_one_place() -> None:
     body = "bb0\n%0,%1=A\nB %0\nC %1\n"
     assert check(body, "v4 v5", {}) == ()
     assert WRONG[0] in kinds(check(body, "v4 v5", {"replace": [[0, 0, 1, "%0"]]}))
+
+
+def test_a_lane_written_in_two_places_is_in_neither() -> None:
+    body, edits = "bb0\n%0,%0=A\nB %0\n", {"new": {"%1": "V"}}
+    assert check(body, "v4", {}) == ()
+    for replaced in ([[0, 0, 1, "%1"]], [[0, 0, 1, "%1"], [0, 1, 0, "%1"]]):
+        assert kinds(check(body, "v4 v5", {**edits, "replace": replaced})) == WRONG
 
 
 @pytest.mark.parametrize(("lanes", "legal"), [("0-1", True), ("1-2", False), ("2-3", True)])

@@ -24,6 +24,35 @@ def is_valid(body: str, answer: dict[str, str]) -> bool:
     return not found
 
 
+OPPOSITE = "bb0\n%0:P=P\n@%0 %1:R=A\n@!%0 %2:R=B\n@%0 USE %1\n@!%0 USE %2\n"
+LOOP = "bb0->bb1\n%0:R=A\nbb1->bb1,bb2\n%1:R=B %0\n%2:P=P %1\n@!%2 %3:R=A\n@%2 BRA\nbb2\nUSE %3\n"
+BRANCH = "bb0->bb1,bb2\n%0:P=P\n@%0 BRA\nbb1\n%1:R=A\n@!%0 %2:R=B\nUSE %1\nbb2\n"
+ENTRY = "bb0\n@%0:P %1:R=A\n%2:P=P\n@!%0 %3:R=B\n%4:P=P\n@%0 USE %1\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "change", "places", "valid"),
+    [
+        (OPPOSITE, ("", ""), "P0 R0 R0", True),
+        # Defined anew in between, the predicate may hold for both.
+        (OPPOSITE.replace("@%0 USE", "USE"), ("@!%0 %2", "%0=P\n@!%0 %2"), "P0 R0 R0", False),
+        (OPPOSITE, ("@!%0 %2", "%2"), "P0 R0 R0", False),
+        # A loop needs its values only where it goes on.
+        (LOOP, ("", ""), "R0 R1 P0 R0", True),
+        (LOOP, ("@!%2 %3", "%3"), "R0 R1 P0 R0", False),
+        # What no path can do destroys nothing.
+        (BRANCH, ("", ""), "P0 R0 R0", True),
+        (BRANCH, ("@!%0 %2", "@%0 %2"), "P0 R0 R0", False),
+        # A guard that nothing wrote keeps its value.
+        (ENTRY, ("", ""), "P0 R0 P1 R0 P1", True),
+        (ENTRY, ("", ""), "P0 R0 P0 R0 P1", False),
+    ],
+)
+def test_what_guards_separate(body: str, change: tuple[str, str], places: str, valid: bool) -> None:
+    answer = {f"%{number}": name for number, name in enumerate(places.split())}
+    assert is_valid(body.replace(*change), answer) == valid
+
+
 @pytest.mark.parametrize("again", ["@%1 %0=C", "@%1 %0=C\n@%0 D", "%0=C", "%0=C\n@%0 %2=A"])
 def test_what_is_read_only_where_its_predicate_may_have_changed_needs_no_place(again: str) -> None:
     body = f"bb0\n%0:P=P\n%1:P=P\n@%0 %2:R=A\n@!%0 %3:R=B\n{again}\n@%0 USE %2\n"

@@ -10,39 +10,17 @@ every use looks whether its place holds its lane.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
-from tests.generated import random_function
-from verilocc_bench.edits import (
-    At,
-    EditedFunction,
-    EditKind,
-    Edits,
-    Insertion,
-    Move,
-    OnEdge,
-    RegisterSpan,
-    Reload,
-    Replacement,
-    SlotSpan,
-    Spill,
-    Transfer,
-    edit_function,
-    edits_to_json,
-)
+from verilocc_bench.analysis import AllocationProblem, parse_register_name
+from verilocc_bench.edits import EditedFunction, Move, Reload, Spill, edit_function, edits_to_json
 from verilocc_bench.edits.findings import FindingKind
-from verilocc_bench.ir import (
-    FixedUnits,
-    Function,
-    Instruction,
-    Operand,
-    RegisterClass,
-    VirtualLanes,
-    print_function,
-)
-from verilocc_bench.targets import get_target
+from verilocc_bench.ir import FixedUnits, Instruction, Operand, VirtualLanes
+from verilocc_bench.selftest.case_answers import random_answer
+from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
+from verilocc_bench.selftest.generate import random_function
+from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.verification.symbolic import SymbolicChecker
 
 Lane = tuple[object, int]
@@ -255,173 +233,42 @@ def lanes_of(location: FixedUnits | VirtualLanes) -> list[Lane]:
     return [(owner, location.first + n) for n in range(location.count)]
 
 
-def with_constants(function: Function, generator: random.Random) -> Function:
-    """Some instructions of one definition become moves of constants."""
-    opcode = "MOV" if function.target == "sm_80" else "V_MOV_B32"
-
-    def change(instruction: Instruction) -> Instruction:
-        if len(instruction.definitions) == 1 and generator.random() < 0.3:
-            return Instruction(opcode, instruction.definitions)
-        return instruction
-
-    blocks = [replace(b, instructions=tuple(map(change, b.instructions))) for b in function.blocks]
-    return replace(function, blocks=tuple(blocks))
-
-
-class Editor:
-    """Draws edits: most are such as a splitting allocator makes, some are anything."""
-
-    def __init__(self, function: Function, generator: random.Random) -> None:
-        self.function, self.generator = function, generator
-        self.classes = dict(enumerate(function.virtual_registers))
-        names = {c.name: c for c in function.virtual_registers}
-        count = len(self.classes)
-        self.new: dict[int, str] = {}
-        for number in range(count, count + generator.randrange(3)):
-            self.new[number] = generator.choice(list(names))
-            self.classes[number] = names[self.new[number]]
-        self.insertions: list[Insertion] = []
-        self.replacements: list[Replacement] = []
-
-    def edits(self) -> Edits:
-        for _ in range(self.generator.randrange(1, 5)):
-            self.generator.choice(
-                (self.split, self.split, self.spill, self.spill, self.move, self.make_again)
-            )()
-        return Edits(self.new, tuple(self.insertions), tuple(self.replacements))
-
-    def where(self) -> At | OnEdge:
-        blocks = self.function.blocks
-        block = self.generator.randrange(len(blocks))
-        if blocks[block].successors and self.generator.random() < 0.25:
-            return OnEdge(block, self.generator.choice(blocks[block].successors))
-        return At(block, self.generator.randint(0, len(blocks[block].instructions)))
-
-    def span(self, count: int) -> RegisterSpan | None:
-        fitting = [n for n, c in self.classes.items() if c.width >= count]
-        if not fitting:
-            return None
-        register = self.generator.choice(fitting)
-        first = self.generator.randint(0, self.classes[register].width - count)
-        return RegisterSpan(register, first, first + count - 1)
-
-    def split(self) -> None:
-        """An operand is read from, or written to, another register, with a move beside it."""
-        found = [
-            (block, index, number, operand.location)
-            for block, index, i in self.function.instructions()
-            for number, operand in enumerate((*i.definitions, *i.uses))
-            if isinstance(operand.location, VirtualLanes)
-        ] + [
-            (block, index, -1, i.guard.location)
-            for block, index, i in self.function.instructions()
-            if i.guard is not None and isinstance(i.guard.location, VirtualLanes)
-        ]
-        if not found:
-            return
-        block, index, number, own = self.generator.choice(found)
-        other = self.span(own.count)
-        if other is None:
-            return
-        instruction = self.function.blocks[block].instructions[index]
-        original = RegisterSpan(own.register, own.first, own.first + own.count - 1)
-        at, pair = At(block, index), (other, original)
-        if 0 <= number < len(instruction.definitions):
-            at, pair = At(block, index + 1), (original, other)
-        self.replacements.append(Replacement(block, index, number, other))
-        if self.generator.random() < 0.9:
-            self.insertions.append(Insertion(at, EditKind.MOVE, (Transfer(*pair),)))
-
-    def spill(self) -> None:
-        count = self.generator.choice((1, 1, 2))
-        span = self.span(count)
-        if span is None:
-            return
-        slots = SlotSpan(self.generator.randrange(2), count)
-        self.insertions.append(Insertion(self.where(), EditKind.SPILL, (Transfer(slots, span),)))
-        back = span if self.generator.random() < 0.7 else self.span(count)
-        assert back is not None
-        if self.generator.random() < 0.8:
-            reload = Transfer(back, slots)
-            self.insertions.append(Insertion(self.where(), EditKind.RELOAD, (reload,)))
-
-    def move(self) -> None:
-        transfers = []
-        for _ in range(self.generator.randint(1, 2)):
-            destination, source = self.span(1), self.span(1)
-            assert destination is not None
-            assert source is not None
-            transfers.append(Transfer(destination, source))
-        self.insertions.append(Insertion(self.where(), EditKind.MOVE, tuple(transfers)))
-
-    def make_again(self) -> None:
-        constants = [
-            (block, index, i.definitions[0].location)
-            for block, index, i in self.function.instructions()
-            if i.opcode != "OP"
-        ]
-        if not constants:
-            return
-        block, index, location = self.generator.choice(constants)
-        span = self.span(location.count)
-        if self.generator.random() < 0.6 and isinstance(location, VirtualLanes):
-            last = location.first + location.count - 1
-            span = RegisterSpan(location.register, location.first, last)
-        if span is not None:
-            transfer = Transfer(span, At(block, index))
-            self.insertions.append(Insertion(self.where(), EditKind.REMATERIALIZE, (transfer,)))
-
-
-def judged(seed: int, *, guarded: bool) -> tuple[bool, bool, str] | None:
+def judged(seed: int, target: str) -> tuple[bool, bool, str] | None:
     """Whether the walk finds a difference, whether the checker does, and the case in words."""
     generator = random.Random(seed)
-    function = random_function(seed, registers=5, blocks=4, guarded=guarded)
-    function = with_constants(function, generator)
-    target = get_target(function.target)
-    if not function.virtual_registers:
+    problem = AllocationProblem(random_function(seed, registers=5, blocks=4, target=target))
+    answer = random_answer(problem, generator)
+    given = random_edits(problem, answer, generator, 3) if answer else None
+    if given is None:
         return None
-    editor = Editor(function, generator)
-    edits = editor.edits()
-    edited, findings = edit_function(function, target, edits)
-    if findings:
+    for _ in range(generator.randrange(4)):
+        operator = generator.choice(list(EDIT_OPERATORS))
+        mutant = mutate_edits(operator, problem, given, generator)
+        if mutant and not edit_function(problem.function, problem.target, mutant.edits)[1]:
+            given = mutant
+    kinds = {f.kind for f in SymbolicChecker(problem.function).check(given.assignment, given.edits)}
+    if not kinds <= {FindingKind.WRONG_VALUE, FindingKind.OVERLAP, FindingKind.EARLY_CLOBBER}:
         return None
-    bases = {n: drawn_base(c, generator) for n, c in edited.registers.items()}
-    checker = SymbolicChecker(function)
-    for _ in range(12):
-        answer = {f"%{n}": name(base) for n, base in bases.items()}
-        if not checker.check(
-            {f"%{n}": answer[f"%{n}"] for n in range(len(function.virtual_registers))}
-        ):
-            break
-        bases = {n: drawn_base(c, generator) for n, c in edited.registers.items()}
-    answer = {f"%{n}": name(base) for n, base in bases.items()}
-    kinds = {finding.kind for finding in checker.check(answer, edits)}
+    edited, _ = edit_function(problem.function, problem.target, given.edits)
+    bases = {}
+    for number in edited.registers:
+        base = parse_register_name(problem.target, given.assignment[f"%{number}"])
+        assert base is not None
+        bases[number] = base.file, base.index
     try:
         differs = Walk(edited, bases).finds_a_difference()
     except TooMany:
         return None
-    story = f"seed {seed}\n{print_function(function)}\n{answer}\n{edits_to_json(edits)}\n{kinds}"
-    return differs, FindingKind.WRONG_VALUE in kinds, story
-
-
-def drawn_base(register_class: RegisterClass, generator: random.Random) -> tuple[str, int]:
-    bases = generator.choice(register_class.ranges)
-    return bases.file, generator.choice(list(bases))
-
-
-def name(base: tuple[str, int]) -> str:
-    return f"vcc_{('lo', 'hi')[base[1]]}" if base[0] == "vcc" else f"{base[0]}{base[1]}"
+    story = f"{seed}\n{problem.normalized}{given.assignment}\n{edits_to_json(given.edits)}\n{kinds}"
+    return differs, bool(kinds), story
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
+@pytest.mark.parametrize("target", ["gfx942", "sm_80"])
 @pytest.mark.parametrize("start", range(0, 1500, 500))
-def test_edited_functions_agree_with_all_their_states(start: int, guarded: bool) -> None:
-    found = [
-        outcome
-        for seed in range(start, start + 500)
-        if (outcome := judged(seed, guarded=guarded)) is not None
-    ]
+def test_edited_functions_agree_with_all_their_states(start: int, target: str) -> None:
+    outcomes = [judged(seed, target) for seed in range(start, start + 500)]
+    found = [outcome for outcome in outcomes if outcome is not None]
     for differs, rejected, story in found:
         assert differs == rejected, story
     valid = sum(not differs for differs, _, _ in found)

@@ -11,14 +11,8 @@ import pytest
 from tests.generated import random_function
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane, Place
-from verilocc_bench.ir import (
-    FixedUnits,
-    Function,
-    Operand,
-    RegisterFile,
-    VirtualLanes,
-    parse_function,
-)
+from verilocc_bench.ir import Function, parse_function
+from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram
 from verilocc_bench.verification import FastVerifier
 
 AMD = """verilocc-bench 1
@@ -82,19 +76,66 @@ def test_a_loop_carries_values_to_reads_above() -> None:
     )
 
 
-def test_a_loop_brings_its_own_value_back() -> None:
-    body = "bb0->bb1\n%0:V=INIT\nbb1->bb1,bb2\n%1:V=KILL\nUSE %0,%1\n%0=STEP\nbb2\nNOP\n"
-    assert only(body, "v0", "v0").lanes[1] == InvolvedLane("%0", ((0, 0), (1, 2)), (1, 1))
-
-
-def test_of_two_ways_the_nearer_read_is_told() -> None:
-    body = (
-        "bb0->bb1,bb2\n%0:V=OP\n%1:V=KILL\nUSE %1\n"
-        "bb1->bb3\nNOP\nNOP\nUSE %0\nbb2->bb3\nNOP\nUSE %0\nbb3\n"
-    )
-    assert only(body, "v0", "v0").lanes[1].next_use == (2, 1)
-    # The same distance: the first in the program.
-    assert only(body.replace("NOP\nNOP\n", "NOP\n"), "v0", "v0").lanes[1].next_use == (1, 1)
+@pytest.mark.parametrize(
+    ("header", "body", "bases", "lane"),
+    [
+        # Loops bring values back; of several reads the nearest is told, of equals the first.
+        (AMD, "bb0->bb1\n%0:V=INIT\nbb1->bb1,bb2\n%1:V=KILL\nUSE %0,%1\n%0=STEP\nbb2\n"
+         "NOP\n",
+         "v0 v0", InvolvedLane("%0", ((0, 0), (1, 2)), (1, 1))),
+        (AMD, "bb0->bb1,bb2\n%0:V=OP\n%1:V=KILL\nUSE %1\nbb1->bb3\nNOP\nNOP\nUSE %0\n"
+         "bb2->bb3\nNOP\nUSE %0\nbb3\n",
+         "v0 v0", InvolvedLane("%0", ((0, 0),), (2, 1))),
+        (AMD, "bb0->bb1,bb2\n%0:V=OP\n%1:V=KILL\nUSE %1\nbb1->bb3\nNOP\nUSE %0\n"
+         "bb2->bb3\nNOP\nUSE %0\nbb3\n",
+         "v0 v0", InvolvedLane("%0", ((0, 0),), (1, 1))),
+        (AMD, "bb0->bb1\n%0:V2=OLD\nbb1->bb1,bb2\nUSE %0.1\n%0.0!=NEW\n%0.1=NEW\n"
+         "%1:V=KILL\nUSE %0.0,%1\nbb2\nNOP\n",
+         "v2 v3", InvolvedLane("%0.1", ((1, 2),), (1, 0))),
+        # The entry is a definition. A guarded one does not hide those before.
+        (AMD, "bb0(v0)->bb0,bb1\n%0:V=OP\nUSE v0,%0\nv0=NEXT\nbb1\n",
+         "v0", InvolvedLane("v0", ((0, -1), (0, 2)), (0, 1))),
+        (NVIDIA, "bb0\n%0:R=ONE\n%1:P=SETP\n@%1 %0=TWO\n%2:R=KILL\nUSE %0,%2\n",
+         "R0 P0 R0", InvolvedLane("%0", ((0, 0), (0, 2)), (0, 4))),
+        # Where a guarded instruction acts, those of the opposite guard do not, nor their readers.
+        (NVIDIA, "bb0\n%0:R=ONE\n%1:P=SETP\n@%1 %0=TWO\n@!%1 %2:R=KILL\n@%1 USE %0\n"
+         "@!%1 USE %2\nNOP\nUSE %0\n",
+         "R0 P0 R0", InvolvedLane("%0", ((0, 0),), (0, 7))),
+        (NVIDIA, "bb0\n%0:R=ONE\n%1:P=SETP\n@%1 %0=TWO\n@!%1 %2:R=KILL\n@%1 USE %0\n"
+         "@!%1 USE %2\nNOP\nUSE %0\n",
+         "R0 P0 R0", InvolvedLane("%2", ((0, 3),), (0, 5))),
+        (NVIDIA, "bb0\n%0:R=ONE\n%1:P=SETP\n@%1 %0=TWO\n%1=SETP\n@!%1 %2:R=KILL\n"
+         "@%1 USE %0\n@!%1 USE %2\nNOP\nUSE %0\n",
+         "R0 P0 R0", InvolvedLane("%0", ((0, 0), (0, 2)), (0, 8))),
+        # Branches on the same guard, onwards and backwards; a guard is a use.
+        (NVIDIA, "bb0->bb1,bb2\n%0:P=SETP\n%1:R=OP\n@!%0 %2:R=KILL\n@%0 BRA\nbb1\nUSE %1\n"
+         "bb2\nNOP\nUSE %1,%2\n",
+         "P0 R0 R0", InvolvedLane("%1", ((0, 1),), (2, 1))),
+        (NVIDIA, "bb0->bb1,bb2\n%0:P=SETP\n%1:R=ONE\nbb1->bb3,bb4\n%1=TWO\n@%0 BRA\n"
+         "bb2->bb3\nbb3\n@!%0 %2:R=KILL\nUSE %1,%2\nbb4\nNOP\n",
+         "P0 R0 R0", InvolvedLane("%1", ((0, 1),), (3, 1))),
+        (NVIDIA, "bb0\n%0:P=SETP\n%1:P=KILL\n@%0 USE %1\n",
+         "P0 P0", InvolvedLane("%0", ((0, 0),), (0, 2))),
+        # What a guard says holds in the blocks before and behind, until its predicate is written.
+        (NVIDIA, "bb0->bb1\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\nbb1->bb2\nNOP\nbb2->bb3\n"
+         "@!%0 %2:R=KILL\nbb3->bb4\nNOP\nbb4->bb5,bb6\n@%0 USE %1\n@%0 BRA\nbb5\nUSE %1\nbb6\n"
+         "NOP\nUSE %1,%2\n",
+         "P0 R0 R0", InvolvedLane("%1", ((0, 1),), (6, 1))),
+        (NVIDIA, "bb0\n%0:P=SETP\n%1:R=OP\n@!%0 %2:R=KILL\n@%0 USE %2\nUSE %2\nUSE %1\n",
+         "P0 R0 R0", InvolvedLane("%2", ((0, 2),), (0, 4))),
+        (NVIDIA, "bb0->bb1\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\nbb1\n%0=SETP\n@!%0 %2:R=KILL\n"
+         "USE %1,%2\n",
+         "P0 R0 R0", InvolvedLane("%1", ((0, 1), (0, 2)), (1, 2))),
+        (NVIDIA, "bb0->bb1,bb2\n%0:P=SETP\n%1:R=OP\n@%0 %2:R=KILL\n@%0 BRA\nbb1->bb3\nNOP\n"
+         "NOP\nbb2->bb3\nUSE %1\nbb3\nUSE %1,%2\n",
+         "P0 R0 R0", InvolvedLane("%1", ((0, 1),), (3, 0))),
+    ],
+)  # fmt: skip
+def test_definitions_and_the_next_read(
+    header: str, body: str, bases: str, lane: InvolvedLane
+) -> None:
+    finding = only(body, *bases.split(), header=header)
+    assert {each.name: each for each in finding.lanes}[lane.name] == lane
 
 
 def test_lanes_of_a_tuple_have_their_own_definitions() -> None:
@@ -103,15 +144,6 @@ def test_lanes_of_a_tuple_have_their_own_definitions() -> None:
     assert finding.lanes[1] == InvolvedLane("%0.1", ((0, 1),), (0, 3))
     assert finding.unit == "v3"
     assert "writes %1 to v3, which holds %0.1, defined at bb0 instruction 1" in finding.message
-
-
-def test_a_new_value_of_the_whole_ends_the_old_lanes() -> None:
-    body = (
-        "bb0->bb1\n%0:V2=OLD\nbb1->bb1,bb2\nUSE %0.1\n%0.0!=NEW\n%0.1=NEW\n"
-        "%1:V=KILL\nUSE %0.0,%1\nbb2\nNOP\n"
-    )
-    finding = only(body, "v2", "v3")
-    assert finding.lanes[1] == InvolvedLane("%0.1", ((1, 2),), (1, 0))
 
 
 def test_the_operand_is_the_definition_that_destroys() -> None:
@@ -168,11 +200,6 @@ def test_the_function_holds_its_live_ins_from_the_entry() -> None:
     )
 
 
-def test_a_loop_back_to_the_entry_still_knows_the_entry() -> None:
-    body = "bb0(v0)->bb0,bb1\n%0:V=OP\nUSE v0,%0\nv0=NEXT\nbb1\n"
-    assert only(body, "v0").lanes[1].defined == ((0, -1), (0, 2))
-
-
 def test_fixed_definitions_destroy_too() -> None:
     first, second = judge("bb0\n%0:S2=OP\nvcc=V_CMP\nS_CBRANCH vcc\nUSE %0\n", "vcc")
     assert [f.lanes[0].name for f in (first, second)] == ["vcc_hi", "vcc_lo"]
@@ -194,42 +221,6 @@ def test_values_at_the_entry_itself() -> None:
         "the entry leaves both %0 and the function's own P0 in P0: "
         "%0 is next read at bb0 instruction 0, P0 is next read at bb0 instruction 0"
     )
-
-
-def test_a_guarded_definition_does_not_hide_those_before() -> None:
-    body = "bb0\n%0:R=ONE\n%1:P=SETP\n@%1 %0=TWO\n%2:R=KILL\nUSE %0,%2\n"
-    finding = only(body, "R0", "P0", "R0", header=NVIDIA)
-    assert finding.lanes[1].defined == ((0, 0), (0, 2))
-
-
-def test_the_guard_of_what_destroys_is_taken_into_account() -> None:
-    body = (
-        "bb0\n%0:R=ONE\n%1:P=SETP\n@%1 %0=TWO\n@!%1 %2:R=KILL\n"
-        "@%1 USE %0\n@!%1 USE %2\nNOP\nUSE %0\n"
-    )
-    finding = only(body, "R0", "P0", "R0", header=NVIDIA)
-    # Where the instruction acts, the second definition does not, nor does the first use.
-    assert finding.lanes[1] == InvolvedLane("%0", ((0, 0),), (0, 7))
-    assert finding.lanes[0] == InvolvedLane("%2", ((0, 3),), (0, 5))
-    again = body.replace("@!%1 %2:R=KILL\n", "%1=SETP\n@!%1 %2:R=KILL\n")
-    assert only(again, "R0", "P0", "R0", header=NVIDIA).lanes[1].defined == ((0, 0), (0, 2))
-
-
-def test_branches_on_the_same_guard_are_taken_into_account() -> None:
-    onwards = "bb0->bb1,bb2\n%0:P=SETP\n%1:R=OP\n@!%0 %2:R=KILL\n@%0 BRA\nbb1\nUSE %1\nbb2\nNOP\n"
-    finding = only(onwards + "USE %1,%2\n", "P0", "R0", "R0", header=NVIDIA)
-    assert finding.lanes[1].next_use == (2, 1)
-    backwards = (
-        "bb0->bb1,bb2\n%0:P=SETP\n%1:R=ONE\nbb1->bb3,bb4\n%1=TWO\n@%0 BRA\nbb2->bb3\n"
-        "bb3\n@!%0 %2:R=KILL\nUSE %1,%2\nbb4\nNOP\n"
-    )
-    finding = only(backwards, "P0", "R0", "R0", header=NVIDIA)
-    assert finding.lanes[1].defined == ((0, 1),)
-
-
-def test_a_guard_is_a_use() -> None:
-    finding = only("bb0\n%0:P=SETP\n%1:P=KILL\n@%0 USE %1\n", "P0", "P0", header=NVIDIA)
-    assert finding.lanes[1] == InvolvedLane("%0", ((0, 0),), (0, 2))
 
 
 def test_tied_operands_tell_of_both() -> None:
@@ -265,36 +256,6 @@ def test_what_a_guard_says_holds_until_its_predicate_is_written() -> None:
     # The reader's guard is the value from before the instruction.
     reader = "bb0\n%0:P=SETP\n%1:R=OP\n@%0 %2:R=KILL\n@!%0 %0=SETP %1\nNOP %1\nUSE %2\n"
     assert only(reader, "P0", "R0", "R0", header=NVIDIA).lanes[1].next_use == (0, 4)
-
-
-def test_what_a_guard_says_holds_in_the_blocks_before_and_behind() -> None:
-    body = (
-        "bb0->bb1\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\nbb1->bb2\nNOP\n"
-        "bb2->bb3\n@!%0 %2:R=KILL\nbb3->bb4\nNOP\n"
-        "bb4->bb5,bb6\n@%0 USE %1\n@%0 BRA\nbb5\nUSE %1\nbb6\nNOP\nUSE %1,%2\n"
-    )
-    finding = only(body, "P0", "R0", "R0", header=NVIDIA)
-    assert finding.lanes[1] == InvolvedLane("%1", ((0, 1),), (6, 1))
-
-
-def test_what_destroys_may_be_passed_over_by_its_readers() -> None:
-    body = "bb0\n%0:P=SETP\n%1:R=OP\n@!%0 %2:R=KILL\n@%0 USE %2\nUSE %2\nUSE %1\n"
-    assert only(body, "P0", "R0", "R0", header=NVIDIA).lanes[0].next_use == (0, 4)
-
-
-def test_a_predicate_that_a_block_begins_with_says_nothing_of_the_blocks_before() -> None:
-    body = "bb0->bb1\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\nbb1\n%0=SETP\n@!%0 %2:R=KILL\nUSE %1,%2\n"
-    finding = only(body, "P0", "R0", "R0", header=NVIDIA)
-    assert finding.lanes[1].defined == ((0, 1), (0, 2))
-
-
-def test_a_branch_that_is_taken_leads_to_its_first_successor_alone() -> None:
-    body = (
-        "bb0->bb1,bb2\n%0:P=SETP\n%1:R=OP\n@%0 %2:R=KILL\n@%0 BRA\n"
-        "bb1->bb3\nNOP\nNOP\nbb2->bb3\nUSE %1\nbb3\nUSE %1,%2\n"
-    )
-    finding = only(body, "P0", "R0", "R0", header=NVIDIA)
-    assert finding.lanes[1].next_use == (3, 0)
 
 
 def test_two_that_act_by_opposite_guards_destroy_different_values() -> None:
@@ -375,84 +336,62 @@ class Walk:
     """The same histories, instruction by instruction, guards taken for what may happen."""
 
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.files = {file.name: file for file in function.files}
+        self.program = program = OracleProgram(function)
+        self.places = [
+            (block, index)
+            for block, each in enumerate(function.blocks)
+            for index in range(len(each.instructions) + 1)
+        ]
+        self.number = {place: number for number, place in enumerate(self.places)} | {(0, -1): ENTRY}
+        files = {file.name: file for file in function.files}
+        self.lanes = {}
+        guards = {lane for lane, _ in program.guards.values()}
+        for owner, lane in guards.union(program.writes, *program.uses.values()):
+            if isinstance(owner, str):
+                name = files[owner].unit_name(lane)
+            else:
+                wide = function.virtual_registers[owner].width > 1
+                name = f"%{owner}.{lane}" if wide else f"%{owner}"
+            self.lanes[name] = owner, lane
 
-    def following(self, place: Place) -> list[Place]:
-        block, index = place
-        if index + 1 < len(self.function.blocks[block].instructions):
-            return [(block, index + 1)]
-        return [p for s in self.function.blocks[block].successors for p in self.head(s, ())]
+    def after(self, place: int, passed: tuple[int, ...] = ()) -> Iterator[int]:
+        """The next instructions, beyond the ends of blocks, which may be empty."""
+        for each in [0] if place == ENTRY else self.program.following[place]:
+            if each in self.program.uses:
+                yield each
+            elif each not in passed:
+                yield from self.after(each, (*passed, each))
 
-    def head(self, block: int, passed: tuple[int, ...]) -> Iterator[Place]:
-        """The first instructions from the head of a block on: blocks may be empty."""
-        if self.function.blocks[block].instructions:
-            yield block, 0
-        elif block not in passed:
-            for successor in self.function.blocks[block].successors:
-                yield from self.head(successor, (*passed, block))
+    def reads(self, place: int, lane: Lane) -> bool:
+        guard = self.program.guards.get(place)
+        return lane in self.program.uses[place] or (guard is not None and guard[0] == lane)
 
-    def after(self, place: Place) -> list[Place]:
-        return list(self.head(0, ())) if place[1] < 0 else self.following(place)
+    def ends(self, place: int, lane: Lane) -> bool:
+        return lane in self.program.stops[place] and place not in self.program.guards
 
-    def names(self, operand: Operand) -> set[str]:
-        location = operand.location
-        units = range(location.first, location.first + location.count)
-        if isinstance(location, FixedUnits):
-            return {unit_name(self.files[location.file], unit) for unit in units}
-        wide = self.function.virtual_registers[location.register].width > 1
-        return {f"%{location.register}" + (f".{lane}" if wide else "") for lane in units}
-
-    def reads(self, place: Place, lane: str) -> bool:
-        instruction = self.function.blocks[place[0]].instructions[place[1]]
-        guard = [] if instruction.guard is None else [Operand(instruction.guard.location)]
-        uses = [use for use in instruction.uses if not use.undef] + guard
-        return any(lane in self.names(use) for use in uses)
-
-    def ends(self, place: Place, lane: str) -> bool:
-        instruction = self.function.blocks[place[0]].instructions[place[1]]
-        for definition in instruction.definitions:
-            location = definition.location
-            if lane in self.names(definition):
-                return instruction.guard is None
-            if definition.undef and isinstance(location, VirtualLanes):
-                width = self.function.virtual_registers[location.register].width
-                whole = Operand(VirtualLanes(location.register, 0, width))
-                if lane in self.names(whole):
-                    return instruction.guard is None
-        return False
-
-    def reaches(self, lane: str, start: Place, end: Place) -> bool:
+    def reaches(self, name: str, start: Place, end: Place) -> bool:
         """Whether what is defined at `start` may still be there before `end`."""
-        pending, seen = self.after(start), set[Place]()
+        lane, pending, seen = self.lanes[name], [*self.after(self.number[start])], set[int]()
         while pending:
             place = pending.pop()
-            if place == end:
+            if self.places[place] == end:
                 return True
             if place not in seen:
                 seen.add(place)
                 if not self.ends(place, lane):
-                    pending += self.following(place)
+                    pending += self.after(place)
         return False
 
-    def nearest(self, lane: str, front: list[Place]) -> Place | None:
-        seen = set[Place]()
+    def nearest(self, name: str, start: Place) -> Place | None:
+        """The next read after a place."""
+        lane, front, seen = self.lanes[name], [*self.after(self.number[start])], set[int]()
         while front:
             if found := [place for place in front if self.reads(place, lane)]:
-                return min(found)
+                return self.places[min(found)]
             seen.update(front)
-            front = [
-                after
-                for place in front
-                if not self.ends(place, lane)
-                for after in self.following(place)
-                if after not in seen
-            ]
+            passed = [place for place in front if not self.ends(place, lane)]
+            front = [n for place in passed for n in self.after(place) if n not in seen]
         return None
-
-
-def unit_name(file: RegisterFile, unit: int) -> str:
-    return file.unit_name(unit)
 
 
 def collisions(seed: int, guarded: bool) -> Iterator[tuple[Function, Finding]]:
@@ -483,7 +422,7 @@ def test_histories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
             destroyer, victim = finding.lanes
             assert destroyer.defined == (place,)
             if not guarded:
-                assert destroyer.next_use == walk.nearest(destroyer.name, walk.after(place))
+                assert destroyer.next_use == walk.nearest(destroyer.name, place)
             if victim.defined == (place,) and place[1] < 0:
                 continue
             if f" writes both {destroyer.name} " not in finding.message:
@@ -492,15 +431,12 @@ def test_histories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
             for definition in victim.defined:
                 assert definition == place or walk.reaches(victim.name, definition, place)
             if place[1] >= 0 and victim.defined != (place,):
-                defining = {
-                    (block, index)
-                    for block, index, instruction in function.instructions()
-                    if any(victim.name in walk.names(each) for each in instruction.definitions)
-                }
+                written = walk.program.definitions[walk.lanes[victim.name]]
+                defining = {walk.places[number] for number in written if number != ENTRY}
                 expected = {p for p in defining if walk.reaches(victim.name, p, place)}
                 kept = set(victim.defined) - {(0, -1)}
                 assert kept == expected or (guarded and kept < expected)
             if not guarded and finding.kind is not FindingKind.EARLY_CLOBBER:
-                nearest = walk.nearest(victim.name, walk.after(place))
+                nearest = walk.nearest(victim.name, place)
                 assert victim.next_use in (nearest, place)
     assert told > 500
