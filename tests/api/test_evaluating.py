@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import verilocc_bench as vb
+from tests.command_line import CommandLine
 from verilocc_bench.allocators import Request
 from verilocc_bench.cli import main
 from verilocc_bench.settings.language_model import SamplingStrategy
@@ -74,21 +75,16 @@ def test_failures_keep_the_traceback(tmp_path: Path) -> None:
     assert again.failures() == failures
 
 
-def test_the_command_failures_shows_tracebacks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_failures_shows_tracebacks(tmp_path: Path, run: CommandLine) -> None:
     model = "python:tests.api.test_evaluating:crashes"
     arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path)]
-    assert main(["evaluate", "--model", model, *arguments]) == 0
-    assert f"see one: verilocc-bench failures {tmp_path} --id " in capsys.readouterr().err
-    assert main(["failures", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
+    err = run("evaluate", "--model", model, *arguments).err
+    assert f"see one: verilocc-bench failures {tmp_path} --id " in err
+    out = run("failures", tmp_path).out
     assert out.count('raise LookupError("a reason")') == 1
     assert out.count("crashed: LookupError: a reason") == 2
-    assert main(["failures", str(tmp_path), "--id", "nothing"]) == 2
-    assert "nothing" in capsys.readouterr().err
-    assert main(["failures", str(tmp_path), "--json"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    run.refuses(["failures", tmp_path, "--id", "nothing"], "nothing")
+    assert len(run("failures", tmp_path, "--json").out.splitlines()) == 2
 
 
 def test_a_wrong_answer_is_a_failure_with_its_first_finding() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import verilocc_bench as vb
 from tests.backends.nvidia.assembled_kernels import LOOP, require_tools
+from tests.command_line import CommandLine
 from verilocc_bench.backends.amdgpu.kernel import is_llvm_ir
-from verilocc_bench.cli import main
 
 LLVM_IR = """
 target triple = "amdgcn-amd-amdhsa"
@@ -80,48 +80,37 @@ def test_machine_ir_has_the_same_answer(own_ir: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("llc")
-def test_the_commands(own_ir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(own_ir: Path, tmp_path: Path, run: CommandLine) -> None:
     chosen = [str(own_ir), "--function", "scaled_sum"]
     answer, row = str(tmp_path / "answer.json"), str(tmp_path / "row.json")
-    assert main(["allocate", "--model", "best-or-compiler", *chosen, "-o", answer]) == 0
-    assert main(["verify", *chosen, answer]) == 0
-    capsys.readouterr()
-    assert main(["compare", *chosen, answer, "--json"]) == 0
-    compared = json.loads(capsys.readouterr().out)
+    run("allocate", "--model", "best-or-compiler", *chosen, "-o", answer)
+    run("verify", *chosen, answer)
+    compared = run.json("compare", *chosen, answer)
     assert "llvm-greedy 22." in json.dumps(compared)
-    assert main(["problem", *chosen, "-o", row, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = run.json("problem", *chosen, "-o", row)
     assert told["title"] == "own.ll: scaled_sum"
     assert told["its_answer"].startswith("valid: ")
-    assert main(["problem", row]) == 0
-    out = capsys.readouterr().out
+    out = run("problem", row).out
     assert told["id"] in out
     assert "llvm-greedy 22." in out
-    assert main(["lower", *chosen, answer, "-o", str(tmp_path / "own.o")]) == 0
+    run("lower", *chosen, answer, "-o", tmp_path / "own.o")
     assert (tmp_path / "own.o").read_bytes().startswith(b"\x7fELF")
 
 
 @pytest.mark.usefixtures("llc")
-def test_several_functions_have_to_be_chosen(
-    own_ir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["problem", str(own_ir)]) == 2
-    assert "scaled_sum, copied" in capsys.readouterr().err
-    assert main(["normalize", "--list", str(own_ir)]) == 0
-    assert capsys.readouterr().out.count(" yes ") == 2
+def test_several_functions_have_to_be_chosen(own_ir: Path, run: CommandLine) -> None:
+    run.refuses(["problem", own_ir], "scaled_sum, copied")
+    assert run("normalize", "--list", own_ir).out.count(" yes ") == 2
 
 
 @pytest.mark.usefixtures("llc")
-def test_bad_llvm_ir_is_told_in_one_line(own_ir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_llvm_ir_is_told_in_one_line(own_ir: Path, run: CommandLine) -> None:
     own_ir.write_text(LLVM_IR.replace("fmul <4 x float>", "fmul <5 x float>"))
-    assert main(["problem", str(own_ir), "--function", "copied"]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
+    err = run.refuses(["problem", own_ir, "--function", "copied"])
     assert str(own_ir) in err
     assert "error:" in err
     own_ir.write_text(LLVM_IR.replace('"target-cpu"="gfx942" ', ""))
-    assert main(["problem", str(own_ir), "--function", "copied"]) == 2
-    assert "--arch" in capsys.readouterr().err
+    run.refuses(["problem", own_ir, "--function", "copied"], "--arch")
 
 
 def test_without_llc_there_is_no_label_and_a_reason(
@@ -139,7 +128,7 @@ def test_without_llc_there_is_no_label_and_a_reason(
     assert vb.verify(problem, vb.allocate(problem, "linear-scan")).valid
 
 
-def test_ptx_is_assembled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ptx_is_assembled(tmp_path: Path, run: CommandLine) -> None:
     require_tools()
     path = tmp_path / "own.ptx"
     path.write_text(LOOP)
@@ -150,7 +139,5 @@ def test_ptx_is_assembled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     lowered = vb.lower(problem, problem.label, tmp_path / "own.cubin")
     assert lowered.data == problem.kernel().code.cubin
     path.write_text(LOOP.replace("add.", "sum."))
-    assert main(["problem", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
+    err = run.refuses(["problem", path])
     assert "ptxas" in err

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.cli import main
+from tests.command_line import CommandLine
 from verilocc_bench.cli.evaluate_command import UNAVAILABLE
 from verilocc_bench.dataset import load_rows
 
@@ -135,9 +135,10 @@ def test_an_interrupt_that_python_drops(place: str, tmp_path: Path) -> None:
     ("module", "last"),
     [
         ("try:\n    time.sleep(60)\nexcept BaseException:\n    pass\n", "time.sleep(60)"),
+        ("time.sleep(60)\n", "return 0"),
         ("signal.raise_signal(signal.SIGINT)\n", "return 0"),
     ],
-    ids=["a long import that drops it", "the end of the program"],
+    ids=["a long import that drops it", "an import without end", "the end of the program"],
 )
 def test_an_interrupt_after_patience_and_at_the_end(module: str, last: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(f"import signal, time\nprint('begun', flush=True)\n{module}")
@@ -170,41 +171,14 @@ def test_an_interrupt_after_patience_and_at_the_end(module: str, last: str, tmp_
     assert (process.returncode, told) == (130, "verilocc-bench: interrupted\n")
 
 
-def test_an_import_without_end_can_be_interrupted(tmp_path: Path) -> None:
-    (tmp_path / "endless.py").write_text(
-        "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
-    )
-    (tmp_path / "program.py").write_text(
-        "import signal, sys\n"
-        "from verilocc_bench import __main__, cli, interrupts\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "interrupts.LONGEST_IMPORT_SECONDS = 0.1\n"
-        "def run():\n    import endless\n"
-        "cli.main = run\n"
-        "sys.exit(__main__.main())\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, str(tmp_path / "program.py")], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        os.kill(process.pid, signal.SIGINT)
-        try:
-            assert process.wait(timeout=30) == 130
-        finally:
-            process.kill()
-
-
 def test_a_server_that_never_answers_has_a_status_of_its_own(
-    capsys: pytest.CaptureFixture[str],
+    run: CommandLine,
 ) -> None:
     few = ["--arch", "gfx90a", "--family", "gemm"]
-    assert main(["evaluate", "--model", UNREACHABLE, *ASKED, *few, "--json"]) == UNAVAILABLE
-    captured = capsys.readouterr()
+    captured = run("evaluate", "--model", UNREACHABLE, *ASKED, *few, "--json", status=UNAVAILABLE)
     overall = json.loads(captured.out)["results"]["overall"]
     assert (overall["samples"], overall["infrastructure_failures"]) == (0, 1)
     assert "no answer: a server or the machine failed every time" in captured.err
     # Another that answers makes a result.
     models = ["--model", UNREACHABLE, "--model", "linear-scan"]
-    assert main(["evaluate", *models, *ASKED, *few]) == 0
-    capsys.readouterr()
+    run("evaluate", *models, *ASKED, *few)

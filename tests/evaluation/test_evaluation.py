@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine
 from verilocc_bench.allocators import BUILT_IN, Allocator, LabelUse
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import BudgetChoice
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import RunConfiguration, evaluate, resolve_model, settings_kind
@@ -34,11 +34,10 @@ def _without_times(value: Any) -> Any:
     return [_without_times(each) for each in value] if isinstance(value, list) else value
 
 
-def test_the_command_prints_what_the_function_gives(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_what_the_function_gives(run: CommandLine) -> None:
     found = evaluate(SMALL)
-    arguments = ["--model", "linear-scan", "--arch", "sm_80", "--limit", "1", "--json"]
-    assert main(["evaluate", *arguments]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    arguments = ["--model", "linear-scan", "--arch", "sm_80", "--limit", "1"]
+    printed = run.json("evaluate", *arguments)
     assert _without_times(printed) == _without_times(json.loads(json.dumps(found.document)))
     assert [result.row.arch for result in found.results] == ["sm_80"] * 2
 

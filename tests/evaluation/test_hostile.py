@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import CommandLine
 from verilocc_bench.allocators import FailureKind, LabelUse, Response
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.asking import settled_samples
 from verilocc_bench.evaluation.models.local_sources import sources_fingerprint
@@ -39,17 +39,15 @@ ONE = ["--arch", "gfx942", "--family", "gemm", "--limit", "1"]
         ("blames_the_machine_too", "crashed"),
     ],
 )
-def test_it_is_counted(name: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "--model", f"{MODULE}:{name}", *ONE, "--json"]) == 0
-    overall = json.loads(capsys.readouterr().out)["results"]["overall"]
+def test_it_is_counted(name: str, kind: str, run: CommandLine) -> None:
+    overall = run.json("evaluate", "--model", f"{MODULE}:{name}", *ONE)["results"]["overall"]
     assert overall["failures"] == {kind: 1}
     assert overall["infrastructure_failures"] == 0
     assert overall["pass@1"] == 0.0
 
 
-def test_who_cannot_be_asked_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "--model", f"{MODULE}:CannotBeAsked", *ONE]) == 2
-    assert "ValueError: who knows" in capsys.readouterr().err
+def test_who_cannot_be_asked_is_bad_input(run: CommandLine) -> None:
+    run.refuses(["evaluate", "--model", f"{MODULE}:CannotBeAsked", *ONE], "ValueError: who knows")
 
 
 def run(*options: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -115,19 +113,16 @@ def test_a_change_in_what_a_module_imports_is_another_revision(tmp_path: Path) -
     assert of_package != sources_fingerprint("package", package / "__init__.py")
 
 
-def test_two_models_do_not_share_a_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_models_do_not_share_a_folder(tmp_path: Path, run: CommandLine) -> None:
     arguments = ["evaluate", *ONE, "--output-path", str(tmp_path)]
-    assert main([*arguments, "--model", "linear-scan"]) == 0
-    assert main([*arguments, "--model", "graph-coloring"]) == 2
-    assert "holds the results of 'linear-scan'" in capsys.readouterr().err
-    assert main([*arguments, "--model", "graph-coloring", "--no-resume"]) == 0
+    run(*arguments, "--model", "linear-scan")
+    run.refuses([*arguments, "--model", "graph-coloring"], "holds the results of 'linear-scan'")
+    run(*arguments, "--model", "graph-coloring", "--no-resume")
     names = ("a:b", "a_b")
     (tmp_path / "both").mkdir()
     models = [f"command:/bin/false {name}" for name in names]
     chosen = [part for model in models for part in ("--model", model)]
-    assert main([*arguments[:-1], str(tmp_path / "both"), *chosen]) == 0
+    run(*arguments[:-1], tmp_path / "both", *chosen)
     assert len(list((tmp_path / "both").iterdir())) == 2
 
 
@@ -142,11 +137,8 @@ def test_two_models_do_not_share_a_folder(
         ("--no-resume",),
     ],
 )
-def test_options_that_mean_nothing_are_refused(
-    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["evaluate", "--model", "linear-scan", *ONE, *options]) == 2
-    assert options[0] in capsys.readouterr().err
+def test_options_that_mean_nothing_are_refused(options: tuple[str, ...], run: CommandLine) -> None:
+    assert options[0] in run("evaluate", "--model", "linear-scan", *ONE, *options, status=2).err
 
 
 class _Endpoint:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
+from tests.command_line import CommandLine
 from tests.report.documents import make_document
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows, rows_hash, write_parquet
@@ -146,17 +147,14 @@ def test_every_split_of_a_run_counts(asked: list[tuple[Any, ...]]) -> None:
 
 
 def test_a_run_over_mini_is_of_no_dataset_of_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     other = [row for row in ROWS if row.arch == "sm_80"]
     monkeypatch.setattr("verilocc_bench.evaluation.hub_results.read_hub", lambda *arguments: other)
     run, out = tmp_path / "run", tmp_path / "out.yaml"
-    assert main(["evaluate", "--model", "compiler", "--output-path", str(run)]) == 0
-    capsys.readouterr()
+    run("evaluate", "--model", "compiler", "--output-path", run)
     command = ["report", str(run), "--format", "eval-results", "-o", str(out)]
-    assert main([*command, "--dataset-id", "verilocc/regalloc"]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
+    error = run.refuses([*command, "--dataset-id", "verilocc/regalloc"])
     assert "this run is of 'mini'" in error
     assert "not of verilocc/regalloc" in error
     assert not out.exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.cli import main
+from tests.command_line import CommandLine
 from verilocc_bench.evaluation.schema import read_results
 
 STOCHASTIC = "python:tests.evaluation.allocators_for_tests:stochastic"
@@ -25,10 +25,9 @@ STOCHASTIC = "python:tests.evaluation.allocators_for_tests:stochastic"
     ],
 )
 def test_results_meet_the_schema(
-    options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: tuple[str, ...], tmp_path: Path, run: CommandLine
 ) -> None:
-    assert main(["evaluate", *options, "--limit", "1", "--output-path", str(tmp_path)]) == 0
+    run("evaluate", *options, "--limit", "1", "--output-path", tmp_path)
     document = read_results(tmp_path / "results.json")
     assert document["results"]["overall"]["n"] == len(document["kernels"])
-    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report.md")]) == 0
-    capsys.readouterr()
+    run("report", tmp_path, "-o", tmp_path / "report.md")

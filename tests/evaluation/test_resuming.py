@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine
 from tests.evaluation.allocators_for_tests import LOG, SLOW_SECONDS
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
@@ -209,11 +210,10 @@ def test_files_of_a_run_that_were_damaged_are_written_again(
     capsys.readouterr()
 
 
-def test_a_pipe_in_place_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_in_place_of_the_ledger(tmp_path: Path, run: CommandLine) -> None:
     os.mkfifo(tmp_path / "ledger.jsonl")
     arguments = ["evaluate", "--model", "linear-scan", "--limit", "1"]
-    assert main([*arguments, "--output-path", str(tmp_path)]) == 2
-    assert "ledger.jsonl: cannot be written" in capsys.readouterr().err
+    run.refuses([*arguments, "--output-path", tmp_path], "ledger.jsonl: cannot be written")
 
 
 def test_a_changed_verifier_judges_what_is_there_without_asking(
@@ -245,28 +245,21 @@ def test_a_changed_verifier_judges_what_is_there_without_asking(
     capsys.readouterr()
 
 
-def test_two_runs_do_not_write_to_one_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_runs_do_not_write_to_one_folder(tmp_path: Path, run: CommandLine) -> None:
     held = Ledger(tmp_path / "ledger.jsonl", {"any": "thing"})
     arguments = ["evaluate", "--model", "linear-scan", "--limit", "1"]
-    assert main([*arguments, "--output-path", str(tmp_path)]) == 2
-    assert "another run writes" in capsys.readouterr().err
+    run.refuses([*arguments, "--output-path", tmp_path], "another run writes")
     held.close()
-    assert main([*arguments, "--output-path", str(tmp_path)]) == 0
+    run(*arguments, "--output-path", tmp_path)
 
 
-def test_answers_are_predictions_of_the_same_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_are_predictions_of_the_same_numbers(tmp_path: Path, run: CommandLine) -> None:
     out = tmp_path / "out"
     model = "python:tests.evaluation.allocators_for_tests:stochastic"
     options = ["--samples", "5", "--k", "1,5", "--limit", "3"]
-    assert main(["evaluate", "--model", model, *options, "--output-path", str(out)]) == 0
-    capsys.readouterr()
+    run("evaluate", "--model", model, *options, "--output-path", out)
     predictions = f"predictions:{out / 'answers.jsonl'}"
-    assert main(["evaluate", "--model", predictions, *options, "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)
+    again = run.json("evaluate", "--model", predictions, *options)
     first = json.loads((out / "results.json").read_text())
     for document in (again, first):
         del document["config"]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine
+
 pytest.importorskip("torch")
 pytest.importorskip("gguf")
 
@@ -16,7 +18,6 @@ import gguf
 import numpy as np
 
 from tests.model.tiny_models import ask, byte_level_tokenizer, complete, draw, load
-from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import settings_kind
 from verilocc_bench.model.shipped import gguf_file
@@ -71,14 +72,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def test_a_file_is_a_model(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_a_model(path: Path, run: CommandLine) -> None:
     assert settings_kind(str(path)) is LocalModelSettings
     model = load(path)
     (said,) = complete(model, [ask("class V", 5)], [draw(1)])
     assert (said.completion_tokens, said.sent, model.context) == (5, "class V", CONTEXT)
     assert len(model.revision) == 64
-    assert main(["prompt", "283d953e61cef95c", "--model", str(path)]) == 0
-    shown = capsys.readouterr()
+    shown = run("prompt", "283d953e61cef95c", "--model", path)
     assert "Assign registers to %0" in shown.out
     assert f"tokens of the model's {CONTEXT}" in shown.err
 

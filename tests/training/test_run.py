@@ -14,8 +14,8 @@ import pytest
 import torch
 import transformers
 
+from tests.command_line import CommandLine
 from tests.training.small import base_model, dataset, document, generated, recipe, write_recipe
-from verilocc_bench.cli import main
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError
 from verilocc_bench.training.examples import Examples
@@ -197,13 +197,12 @@ def test_verdicts_are_rewards(rows_folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_export_is_trained_elsewhere(
-    rows_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows_folder: Path, tmp_path: Path, run: CommandLine
 ) -> None:
     model = {"pretrained": base_model(), **LOW_RANK}
     path, folder = write_recipe(tmp_path / "r.yaml", model=model), tmp_path / "export"
     command = ["train", str(path), "--dataset", str(rows_folder), "--export", str(folder)]
-    assert main(command) == 0
-    assert "launcher.py --minutes 12" in capsys.readouterr().out
+    assert "launcher.py --minutes 12" in run(*command).out
     # Any connection is an error, and this package is not there.
     forbidding = (
         "import runpy, socket, sys\n"

@@ -1,0 +1,55 @@
+"""Commands as a user gives them, run in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pytest
+
+from verilocc_bench.cli import main
+
+
+class Printed(NamedTuple):
+    """What a command printed."""
+
+    out: str
+    err: str
+
+
+class CommandLine:
+    """Runs `verilocc-bench` with some first words, and asserts its exit status."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *first: object) -> None:
+        self._capsys, self._first = capsys, first
+
+    def of(self, *first: object) -> CommandLine:
+        """With further first words."""
+        return CommandLine(self._capsys, *self._first, *first)
+
+    def __call__(self, *words: object, status: int = 0) -> Printed:
+        """What was printed before is dropped."""
+        self._capsys.readouterr()
+        try:
+            found = main([str(word) for word in (*self._first, *words)])
+        except SystemExit as end:  # of the parser of arguments
+            assert isinstance(end.code, int)  # noqa: PT017
+            found = end.code
+        printed = Printed(*self._capsys.readouterr())
+        assert found == status, (found, *printed)
+        return printed
+
+    def json(self, *words: object, status: int = 0) -> Any:
+        """The document that it prints."""
+        return json.loads(self(*words, "--json", status=status).out)
+
+    def refuses(self, words: Iterable[object], *said: object) -> str:
+        """The one line that says why the command is unusable."""
+        printed = self(*words, status=2)
+        assert printed.out == ""
+        assert printed.err.startswith("verilocc-bench")
+        assert printed.err.count("\n") == 1, printed.err
+        for part in said:
+            assert str(part) in printed.err
+        return printed.err
