@@ -5,16 +5,16 @@ from __future__ import annotations
 import gc
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import verilocc_bench as vb
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, without_times
 from verilocc_bench.allocators import Request
-from verilocc_bench.cli import main
 from verilocc_bench.settings.language_model import SamplingStrategy
 
-SMALL = {"arch": "gfx942", "limit": 1}
+SMALL: Any = {"arch": "gfx942", "limit": 1}
 
 
 def by_linear_scan(problem: vb.AllocationProblem, seed: int) -> vb.Answer:
@@ -34,8 +34,8 @@ class Everything:
 
 
 def test_a_function_scores_as_its_name_does() -> None:
-    mine = vb.evaluate(by_linear_scan, **SMALL)  # type: ignore[arg-type]
-    built_in = vb.evaluate("linear-scan", **SMALL)  # type: ignore[arg-type]
+    mine = vb.evaluate(by_linear_scan, **SMALL)
+    built_in = vb.evaluate("linear-scan", **SMALL)
     assert mine.models == ("python:tests.api.test_evaluating:by_linear_scan",)
     for key in ("pass@1", "registers_ratio", "bank_conflicts"):
         own, other = (r.document["results"]["overall"][key] for r in (mine, built_in))
@@ -48,19 +48,19 @@ def test_a_function_scores_as_its_name_does() -> None:
     assert "sign test" in repr(comparison)
 
 
-def test_the_command_line_gives_the_same_document(tmp_path: Path) -> None:
-    results = vb.evaluate("linear-scan", output_path=tmp_path / "own", **SMALL)  # type: ignore[arg-type]
-    arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path / "other")]
-    assert main(["evaluate", "--model", "linear-scan", *arguments]) == 0
-    other = vb.load_results(tmp_path / "other").document
-    for key in ("config", "dataset", "seed"):
-        assert results.document[key] == other[key]
-    for own, another in zip(results.document["kernels"], other["kernels"], strict=True):
-        assert own == another
+def test_the_command_line_gives_the_same_document(tmp_path: Path, run: CommandLine) -> None:
+    vb.evaluate("linear-scan", output_path=tmp_path / "own", **SMALL)
+    arguments = ("--arch", "gfx942", "--limit", "1", "--output-path", tmp_path / "other")
+    printed = run.json("evaluate", "--model", "linear-scan", *arguments)
+    own, other = (vb.load_results(tmp_path / name).document for name in ("own", "other"))
+    assert without_times(own) == without_times(other)
+    assert without_times(printed) == without_times(other)
 
 
-def test_failures_keep_the_traceback(tmp_path: Path) -> None:
-    results = vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+def test_failures_keep_their_traceback_and_the_command_shows_it(
+    tmp_path: Path, run: CommandLine
+) -> None:
+    results = vb.evaluate(crashes, output_path=tmp_path, **SMALL)
     failures = results.failures()
     assert [failure.kind for failure in failures] == ["crashed", "crashed"]
     first = failures[0]
@@ -71,15 +71,12 @@ def test_failures_keep_the_traceback(tmp_path: Path) -> None:
     assert "see failures()" in str(results)
     lines = (tmp_path / "samples.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["traceback"] == first.traceback
-    again = vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+    again = vb.evaluate(crashes, output_path=tmp_path, **SMALL)
     assert again.failures() == failures
-
-
-def test_the_command_failures_shows_tracebacks(tmp_path: Path, run: CommandLine) -> None:
-    model = "python:tests.api.test_evaluating:crashes"
-    arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path)]
-    err = run("evaluate", "--model", model, *arguments).err
-    assert f"see one: verilocc-bench failures {tmp_path} --id " in err
+    model = ("--model", results.models[0])
+    arguments = ("--arch", "gfx942", "--limit", "1", "--output-path", tmp_path)
+    said = run("evaluate", *model, *arguments).err
+    assert f"see one: verilocc-bench failures {tmp_path} --id " in said
     out = run("failures", tmp_path).out
     assert out.count('raise LookupError("a reason")') == 1
     assert out.count("crashed: LookupError: a reason") == 2
@@ -88,7 +85,7 @@ def test_the_command_failures_shows_tracebacks(tmp_path: Path, run: CommandLine)
 
 
 def test_a_wrong_answer_is_a_failure_with_its_first_finding() -> None:
-    results = vb.evaluate([Everything(), "linear-scan"], **SMALL)  # type: ignore[arg-type]
+    results = vb.evaluate([Everything(), "linear-scan"], **SMALL)
     assert len(results) == 2
     failures = results.failures()
     assert {failure.kind for failure in failures} == {"invalid"}
@@ -104,7 +101,7 @@ def test_a_wrong_answer_is_a_failure_with_its_first_finding() -> None:
 
 
 def test_results_are_saved_and_loaded(tmp_path: Path) -> None:
-    results = vb.evaluate(["linear-scan", "graph-coloring"], **SMALL)  # type: ignore[arg-type]
+    results = vb.evaluate(["linear-scan", "graph-coloring"], **SMALL)
     folders = results.folders
     results.save(tmp_path / "runs")
     again = vb.load_results(tmp_path / "runs")
@@ -124,7 +121,7 @@ def test_results_are_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_of_samples_is_named(tmp_path: Path) -> None:
-    vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+    vb.evaluate(crashes, output_path=tmp_path, **SMALL)
     path = tmp_path / "samples.jsonl"
     path.write_text('{"valid": false}\n')
     with pytest.raises(vb.InputError, match="expected a sample") as caught:
@@ -146,8 +143,8 @@ def test_what_cannot_be_asked() -> None:
 
 
 def test_runs_of_different_tracks_are_not_compared() -> None:
-    assign = vb.evaluate("linear-scan", **SMALL)  # type: ignore[arg-type]
-    tight = vb.evaluate("linear-scan", budget="bound", **SMALL)  # type: ignore[arg-type]
+    assign = vb.evaluate("linear-scan", **SMALL)
+    tight = vb.evaluate("linear-scan", budget="bound", **SMALL)
     with pytest.raises(vb.InputError, match="different budgets"):
         assign.compare(tight)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, without_times
 from verilocc_bench.cli.terminal import shows_colour
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation import TableStyle, results_tables
@@ -20,18 +20,6 @@ from verilocc_bench.targets import PUBLISHED
 ROWS = load_rows("mini").rows
 ROW = min(ROWS, key=lambda row: row.n_instructions)
 TASKS = 2 * len(PUBLISHED)
-
-
-def without_seconds(value: object) -> object:
-    if isinstance(value, dict):
-        return {
-            k: without_seconds(v)
-            for k, v in value.items()
-            if not k.endswith("_seconds") and k != "date"
-        }
-    if isinstance(value, list):
-        return [without_seconds(item) for item in value]
-    return value
 
 
 @pytest.mark.slow
@@ -57,9 +45,9 @@ def test_results_do_not_depend_on_jobs(tmp_path: Path, run: CommandLine) -> None
         folder = tmp_path / jobs
         arguments = ["evaluate", "--model", "graph-coloring", "--limit", "3", "--jobs", jobs]
         run(*arguments, "--output-path", folder)
-        documents.append(without_seconds(json.loads((folder / "results.json").read_text())))
+        documents.append(without_times(json.loads((folder / "results.json").read_text())))
         lines = (folder / "samples.jsonl").read_text().splitlines()
-        samples.append([without_seconds(json.loads(line)) for line in lines])
+        samples.append([without_times(json.loads(line)) for line in lines])
     assert documents[0] == documents[1]
     assert samples[0] == samples[1]
     assert len(samples[0]) == 3 * TASKS
@@ -98,58 +86,15 @@ def test_instances_as_files(tmp_path: Path, run: CommandLine) -> None:
         assert run.json("verify", instance, answer)["id"] == ROW.id == instance_id(ROW.normalized)
 
 
-def test_models_from_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
-) -> None:
-    (tmp_path / "my_allocators.py").write_text(
-        "from verilocc_bench.allocators import answer_from_assignment, linear_scan\n"
-        "def scan(problem, seed):\n"
-        "    return answer_from_assignment(problem, linear_scan(problem))\n"
-        "def junk(problem, seed):\n    return ['v0']\n"
-        "def broken(problem, seed):\n    raise RuntimeError('no luck\\nat all')\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    found = {}
-    for name in ("scan", "junk", "broken"):
-        arguments = ["evaluate", "--model", f"python:my_allocators:{name}", "--limit", "1"]
-        found[name] = run.json(*arguments)["results"]["overall"]
-    assert found["scan"]["pass@1"] == 1.0
-    assert found["junk"]["failures"] == {"unparsable": TASKS}
-    assert found["broken"]["failures"] == {"crashed": TASKS}
-    assert found["broken"]["registers_ratio"] is None
-
-
-def test_what_an_allocator_prints_or_changes_goes_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
-) -> None:
-    (tmp_path / "sly_allocators.py").write_text(
-        "print('imported')\n"
-        "def lowest(problem, seed):\n"
-        "    print('hello')\n"
-        "    live = problem.liveness\n"
-        "    for name in ('live', 'defined'):\n"
-        "        object.__setattr__(live, name, (0,) * len(live.live))\n"
-        "    classes = problem.function.virtual_registers\n"
-        "    legal = problem.placements.legal\n"
-        "    return {f'%{n}': next(iter(legal[c].values())) for n, c in enumerate(classes)}\n"
-        "def ends(problem, seed):\n    raise SystemExit(7)\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for name, failures in (("lowest", {"invalid": TASKS}), ("ends", {"crashed": TASKS})):
-        arguments = ["evaluate", "--model", f"python:sly_allocators:{name}", "--limit", "1"]
-        assert run.json(*arguments)["results"]["overall"]["failures"] == failures
-    captured = run("allocate", "--model", "python:sly_allocators:ends", ROW.id, status=1)
-    assert captured.out == ""
-    assert "crashed: SystemExit: 7" in captured.err
-
-
-def test_failures_are_explained_below_the_table(run: CommandLine) -> None:
-    out = run("evaluate", "--model", "compiler", "--track", "split", "--limit", "1").out
+def test_the_split_track_is_evaluated_without_labels(run: CommandLine, tmp_path: Path) -> None:
+    chosen = ("--track", "split", "--limit", "1", "--output-path", tmp_path)
+    out = run("evaluate", "--model", "compiler", *chosen).out
     notes = [line for line in out.splitlines() if "no_answer" in line]
     assert len(notes) == TASKS
     assert notes[0].startswith("compiler on gfx90a/gemm: 1 × no_answer: ")
+    overall = json.loads((tmp_path / "results.json").read_text())["results"]["overall"]
+    assert overall["failures"] == {"no_answer": TASKS}
+    assert overall["registers_ratio"] is None
 
 
 def test_a_table_of_several_models(run: CommandLine) -> None:
@@ -177,19 +122,11 @@ def test_columns_are_chosen(monkeypatch: pytest.MonkeyPatch, run: CommandLine) -
 
 
 def test_wrong_answers_are_summed_up_by_their_first_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
+    tmp_path: Path, run: CommandLine
 ) -> None:
-    (tmp_path / "two_faults.py").write_text(
-        "def allocate(problem, seed):\n"
-        "    classes = problem.function.virtual_registers\n"
-        "    legal = problem.placements.legal\n"
-        "    found = {f'%{n}': next(iter(legal[c].values())) for n, c in enumerate(classes)}\n"
-        "    return {**found, '%0': 'x9'} if problem.target.name == 'sm_80' else found\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    arguments = ["evaluate", "--model", "python:two_faults:allocate", "--limit", "2"]
-    captured = run(*arguments, "--family", "gemm", "--output-path", "run")
+    arguments = ["evaluate", "--model", "python:tests.evaluation.hostile_allocators:two_faults"]
+    arguments += ["--limit", "2", "--family", "gemm", "--output-path", tmp_path / "run"]
+    captured = run(*arguments)
     notes = " ".join(captured.out.split())
     assert "gfx90a/gemm: 2 × invalid: 2 × first finding overlap (as on ff6a8c95c1702273)" in notes
     assert "sm_80/gemm: 2 × invalid: 2 × first finding unknown_physical_register" in notes
@@ -233,13 +170,6 @@ def test_show_draws_a_picture(run: CommandLine, tmp_path: Path, suffix: str) -> 
 def test_list(what: str, run: CommandLine) -> None:
     assert run.json("list", what)
     assert "mini" in run("list", what).out or what == "models"
-
-
-def test_the_split_track_is_evaluated_without_labels(run: CommandLine) -> None:
-    overall = run.json("evaluate", "--model", "compiler", "--track", "split")["results"]["overall"]
-    assert overall["n"] >= 2
-    assert overall["failures"] == {"no_answer": overall["n"]}
-    assert overall["registers_ratio"] is None
 
 
 FOREIGN = """

@@ -11,18 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from verilocc_bench.allocators import (
-    FailureKind,
-    Feedback,
-    Request,
-    Response,
-)
+from verilocc_bench.allocators import FailureKind, Feedback, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
@@ -44,6 +38,8 @@ def say(*lines):
     sys.stdout.flush()
 def answer(request, **more):
     return {"id": request["id"], "assignment": {"%0": "s16"}} | more
+def number(request):
+    return answer(request, assignment={"%0": str(request["sample"])})
 """
 GOOD = "for r in requests(): say(answer(r))"
 LONG_SECONDS = 300.0
@@ -206,35 +202,48 @@ def test_lines_that_are_no_answer(make: Make, problem: AllocationProblem) -> Non
         assert response.answer is None
 
 
-def test_a_program_need_not_wait_for_the_end_of_the_line(
-    make: Make, problem: AllocationProblem
+# Programs that answer with the sample's number, whatever else they do.
+ANSWERING = {
+    "does not wait for the end of the line": "text = b''\n"
+    "while data := os.read(0, 1000):\n"
+    " text = (text + data).lstrip()\n"
+    " try: r = json.loads(text)\n"
+    " except ValueError: continue\n"
+    " text = b''; say(number(r))",
+    "ends after one request": "r = next(requests()); say(number(r))",
+    "one line over": "for r in requests():\n"
+    " say(number(r), answer(r, assignment={'%0': 'left over'}))",
+    "lines without end": "for r in requests():\n while True: say(number(r))",
+}
+
+
+@pytest.mark.parametrize("body", ANSWERING.values(), ids=ANSWERING)
+def test_each_request_has_its_own_answer(
+    body: str, make: Make, problem: AllocationProblem, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    body = (
-        "text = b''\n"
-        "while data := os.read(0, 1000):\n"
-        " text = (text + data).lstrip()\n"
-        " try: r = json.loads(text)\n"
-        " except ValueError: continue\n"
-        " text = b''; say(answer(r, assignment={'%0': str(r['sample'])}))"
-    )
-    responses = ask(make(body), *(Request(problem, sample) for sample in range(3)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(3)]
+    responses = ask(make(body), *(Request(problem, sample) for sample in range(4)))
+    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(4)]
+    told = capsys.readouterr().err.count("more than one line for a request")
+    assert told == ("left over" in body or "while True: say" in body)
 
 
-def test_what_is_written_before_the_request_is_no_answer(
-    make: Make, problem: AllocationProblem
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("say('Loading …')\n" + GOOD, "something was written before the request was read"),
+        (
+            "say({'id': 'ID', 'assignment': {}})",
+            "something was written before the request was read",
+        ),
+        (r"for r in requests(): os.write(1, b'\xff\xfe{}\n')", "UTF-8"),
+    ],
+)
+def test_what_is_written_is_no_answer(
+    body: str, message: str, make: Make, problem: AllocationProblem
 ) -> None:
-    for body in ("say('Loading …')\n" + GOOD, f"say({{'id': {problem.id!r}, 'assignment': {{}}}})"):
-        (response,) = ask(make(body), Request(problem))
-        assert response.failure is FailureKind.UNPARSABLE
-        assert response.message == "something was written before the request was read"
-
-
-def test_other_than_utf_8(make: Make, problem: AllocationProblem) -> None:
-    body = r"for r in requests(): sys.stdout.buffer.write(b'\xff\xfe{}\n'); sys.stdout.flush()"
-    (response,) = ask(make(body), Request(problem))
+    (response,) = ask(make(body.replace("ID", problem.id)), Request(problem))
     assert response.failure is FailureKind.UNPARSABLE
-    assert "UTF-8" in (response.message or "")
+    assert message in (response.message or "")
 
 
 def test_extra_and_missing_registers_are_for_the_verifier(
@@ -265,24 +274,6 @@ def test_a_line_too_long(flood: str, make: Make, problem: AllocationProblem) -> 
         "a line of more than 32 MiB",
     )
     assert second.answer == Answer({"%0": "s16"})
-
-
-def test_lines_without_end_are_one_answer_each(make: Make, problem: AllocationProblem) -> None:
-    body = "for r in requests():\n while True: say(answer(r, assignment={'%0': str(r['sample'])}))"
-    responses = ask(make(body), *(Request(problem, sample) for sample in range(4)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(4)]
-
-
-def test_a_second_line_is_never_the_next_answer(
-    make: Make, problem: AllocationProblem, capsys: pytest.CaptureFixture[str]
-) -> None:
-    body = (
-        "for r in requests(): say(answer(r, assignment={'%0': str(r['sample'])}),"
-        " answer(r, assignment={'%0': 'left over'}))"
-    )
-    responses = ask(make(body), *(Request(problem, sample) for sample in range(5)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(5)]
-    assert capsys.readouterr().err.count("more than one line for a request") == 1
 
 
 HANGS = {
@@ -387,12 +378,6 @@ def test_memory_has_a_limit(make: Make, problem: AllocationProblem) -> None:
     assert limited.answer == Answer({"%0": str(512 << 20)})
 
 
-def test_a_program_may_answer_one_request_and_end(make: Make, problem: AllocationProblem) -> None:
-    allocator = make("r = next(requests()); say(answer(r, assignment={'%0': str(r['sample'])}))")
-    responses = ask(allocator, *(Request(problem, sample) for sample in range(5)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(5)]
-
-
 # Some requests are answered, some are not: by what is asked, never by who was asked what before.
 MIXED = """\
 for r in requests():
@@ -439,22 +424,17 @@ def test_leaving_early_kills_and_the_allocator_can_be_asked_again(
 ) -> None:
     body = "for r in requests():\n if r['sample']: time.sleep(1000)\n say(answer(r))"
     allocator = make(body, processes=2)
-    responses = allocator.respond([Request(problem, sample) for sample in range(6)])
-    assert [place for place, _ in islice(responses, 1)] == [0]
+    requests = [Request(problem, sample) for sample in range(6)]
+    responses = allocator.respond(requests)
+    assert next(responses)[0] == 0
     responses.close()  # type: ignore[attr-defined]
     assert ask(allocator, Request(problem))[0].answer == Answer({"%0": "s16"})
-    allocator.close()
+    responses = allocator.respond(requests)
+    assert next(responses)[0] == 0
+    allocator.close()  # gives up what is being asked
+    assert {response.failure for _, response in responses} == {FailureKind.INFRASTRUCTURE}
     allocator.close()
     assert ask(allocator, Request(problem))[0].answer == Answer({"%0": "s16"})
-
-
-def test_closing_gives_up_what_is_being_asked(make: Make, problem: AllocationProblem) -> None:
-    body = "for r in requests():\n if r['sample']: time.sleep(1000)\n say(answer(r))"
-    allocator = make(body, processes=2)
-    responses = allocator.respond([Request(problem, sample) for sample in range(6)])
-    assert next(responses)[0] == 0
-    allocator.close()
-    assert {response.failure for _, response in responses} == {FailureKind.INFRASTRUCTURE}
 
 
 HARNESS = """\
@@ -462,9 +442,7 @@ import signal
 import sys
 # Whoever runs the tests in the background may have had SIGINT ignored: that is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from verilocc_bench.allocators import (
-    Request,
-)
+from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.models.command import CommandAllocator
@@ -521,13 +499,11 @@ def test_a_command_must_name_a_program(rest: str, reason: str) -> None:
 
 
 def test_limits_must_be_some() -> None:
-    for options in (
-        ProgramSettings(time_limit_seconds=0),
-        ProgramSettings(time_limit_seconds=float("nan")),
-        ProgramSettings(memory_limit_mib=0),
-    ):
-        with pytest.raises(InputError, match=r"expected a (time|memory) limit above 0"):
-            command_allocator(sys.executable, options, 1)
+    nan = float("nan")
+    for name, value in (("time", 0), ("time", nan), ("memory", 0)):
+        unit = {"time": "time_limit_seconds", "memory": "memory_limit_mib"}[name]
+        with pytest.raises(InputError, match=f"expected a {name} limit above 0"):
+            command_allocator(sys.executable, ProgramSettings(**{unit: value}), 1)
 
 
 def test_options_and_words_are_handed_on(tmp_path: Path, problem: AllocationProblem) -> None:

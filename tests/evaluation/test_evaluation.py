@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.command_line import CommandLine
 from verilocc_bench.allocators import BUILT_IN, Allocator, LabelUse
 from verilocc_bench.dataset import BudgetChoice
 from verilocc_bench.errors import InputError
@@ -25,21 +23,6 @@ from verilocc_bench.settings.program import ProgramSettings
 from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 
 SMALL = RunConfiguration("linear-scan", archs=("sm_80",), limit=1)
-
-
-def _without_times(value: Any) -> Any:
-    if isinstance(value, dict):
-        kept = {key for key in value if key != "date" and not key.endswith("_seconds")}
-        return {key: _without_times(value[key]) for key in kept}
-    return [_without_times(each) for each in value] if isinstance(value, list) else value
-
-
-def test_the_command_prints_what_the_function_gives(run: CommandLine) -> None:
-    found = evaluate(SMALL)
-    arguments = ["--model", "linear-scan", "--arch", "sm_80", "--limit", "1"]
-    printed = run.json("evaluate", *arguments)
-    assert _without_times(printed) == _without_times(json.loads(json.dumps(found.document)))
-    assert [result.row.arch for result in found.results] == ["sm_80"] * 2
 
 
 def test_a_run_is_kept_and_resumed(tmp_path: Path) -> None:

@@ -16,11 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import CommandLine
-from verilocc_bench.allocators import (
-    FailureKind,
-    Request,
-    Response,
-)
+from verilocc_bench.allocators import FailureKind, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.models.command import command_allocator
@@ -74,13 +70,13 @@ def printed(arguments: list[str], run: CommandLine) -> str:
     "folder", ["python_function", "python_class", "command_python", "predictions"]
 )
 def test_an_example_prints_what_its_readme_shows(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: str, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     arguments, expected = shown(folder)
     monkeypatch.chdir(EXAMPLES / folder)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     with only_modules_of(EXAMPLES / folder):
-        assert printed(arguments, capsys) == expected
+        assert printed(arguments, run) == expected
 
 
 @contextmanager
@@ -97,10 +93,7 @@ def only_modules_of(folder: Path) -> Iterator[None]:
 
 
 def test_the_plug_in_is_found_by_its_entry_point(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run: CommandLine,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     project = tomllib.loads((EXAMPLES / "plug_in" / "pyproject.toml").read_text())
     metadata = project["project"]
@@ -121,18 +114,17 @@ def test_the_plug_in_is_found_by_its_entry_point(
         shutil.copytree(EXAMPLES / "plug_in" / package, tmp_path / package)
     arguments, expected = shown("plug_in")
     run(*arguments, status=2)  # not yet
-    capsys.readouterr()
     monkeypatch.syspath_prepend(tmp_path)
-    assert printed(arguments, capsys) == expected
+    assert printed(arguments, run) == expected
     assert "widest-first" in run("list", "models").out
 
 
 def test_the_program_in_c_prints_what_its_readme_shows(
-    c_program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    c_program: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     arguments, expected = shown("command_c")
     monkeypatch.chdir(c_program.parent)
-    assert printed(arguments, capsys) == expected
+    assert printed(arguments, run) == expected
 
 
 def test_the_two_programs_agree_and_what_they_answer_is_valid(c_program: Path) -> None:

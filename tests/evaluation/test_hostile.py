@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from tests.command_line import CommandLine
 from verilocc_bench.allocators import FailureKind, LabelUse, Response
+from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.asking import settled_samples
 from verilocc_bench.evaluation.models.local_sources import sources_fingerprint
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 MODULE = "python:tests.evaluation.hostile_allocators"
+ROW = load_rows("mini").rows[0]
 ONE = ["--arch", "gfx942", "--family", "gemm", "--limit", "1"]
 
 
@@ -37,38 +38,42 @@ ONE = ["--arch", "gfx942", "--family", "gemm", "--limit", "1"]
         ("odd_kind", "crashed"),
         ("blames_the_machine", "crashed"),
         ("blames_the_machine_too", "crashed"),
+        ("broken", "crashed"),
+        ("ends", "crashed"),
+        ("junk", "unparsable"),
+        ("spoils_its_problem", "invalid"),
     ],
 )
 def test_it_is_counted(name: str, kind: str, run: CommandLine) -> None:
     overall = run.json("evaluate", "--model", f"{MODULE}:{name}", *ONE)["results"]["overall"]
     assert overall["failures"] == {kind: 1}
     assert overall["infrastructure_failures"] == 0
-    assert overall["pass@1"] == 0.0
+    assert (overall["pass@1"], overall["registers_ratio"]) == (0.0, None)
 
 
 def test_who_cannot_be_asked_is_bad_input(run: CommandLine) -> None:
     run.refuses(["evaluate", "--model", f"{MODULE}:CannotBeAsked", *ONE], "ValueError: who knows")
 
 
-def run(*options: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "verilocc_bench", "evaluate", *ONE, *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+def test_an_answer_of_its_own_is_no_failure_of_the_command(run: CommandLine) -> None:
+    printed = run("allocate", "--model", f"{MODULE}:ends", ROW.id, status=1)
+    assert printed.out == ""
+    assert "crashed: SystemExit: 7" in printed.err
 
 
-def test_results_go_where_they_were_asked_for(tmp_path: Path) -> None:
-    model = f"{MODULE}:moves_away"
-    assert run("--model", model, "--output-path", "out", folder=tmp_path).returncode == 0
+def test_results_go_where_they_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    moves, speaks = f"{MODULE}:moves_away", f"{MODULE}:speaks_through_a_process"
+    assert main(["evaluate", "--model", moves, *ONE, "--output-path", "out"]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"ledger.jsonl", "results.json", "samples.jsonl", "answers.jsonl"}
-
-
-def test_standard_output_is_for_results(tmp_path: Path) -> None:
-    found = run("--model", f"{MODULE}:speaks_through_a_process", "--json", folder=tmp_path)
-    assert json.loads(found.stdout)["results"]["overall"]["pass@1"] == 1.0
-    assert "hello" in found.stderr
+    capfd.readouterr()
+    assert main(["evaluate", "--model", speaks, *ONE, "--json"]) == 0
+    found = capfd.readouterr()
+    assert json.loads(found.out)["results"]["overall"]["pass@1"] == 1.0
+    assert "hello" in found.err
 
 
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
@@ -156,8 +161,7 @@ class _Endpoint:
 
 
 def test_a_run_with_infrastructure_failures_has_no_pass_at_k() -> None:
-    row = load_rows("mini").rows[0]
-    prepared = PreparedRow(row)
+    row, prepared = ROW, PreparedRow(ROW)
     found = settled_samples([(prepared, n) for n in range(4)], _Endpoint(), 0)
     samples = sorted((judged.sample for _, judged in found), key=lambda sample: sample.index)
     assert [sample.counted for sample in samples] == [True, False, True, False]

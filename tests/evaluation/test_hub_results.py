@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 
 from tests.command_line import CommandLine
-from tests.report.documents import make_document
-from verilocc_bench.cli import main
+from tests.report.documents import make_document, write_document
 from verilocc_bench.dataset import load_rows, rows_hash, write_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.hub_results import eval_results_yaml
@@ -151,27 +149,22 @@ def test_a_run_over_mini_is_of_no_dataset_of_the_hub(
 ) -> None:
     other = [row for row in ROWS if row.arch == "sm_80"]
     monkeypatch.setattr("verilocc_bench.evaluation.hub_results.read_hub", lambda *arguments: other)
-    run, out = tmp_path / "run", tmp_path / "out.yaml"
-    run("evaluate", "--model", "compiler", "--output-path", run)
-    command = ["report", str(run), "--format", "eval-results", "-o", str(out)]
-    error = run.refuses([*command, "--dataset-id", "verilocc/regalloc"])
-    assert "this run is of 'mini'" in error
-    assert "not of verilocc/regalloc" in error
+    folder, out = write_document(tmp_path / "run", make_document()), tmp_path / "out.yaml"
+    command = ["report", folder, "--format", "eval-results", "-o", out]
+    said = ("this run is of 'mini'", "not of verilocc/regalloc")
+    run.refuses([*command, "--dataset-id", "verilocc/regalloc"], *said)
     assert not out.exists()
 
 
 def test_a_folder_is_not_recorded_as_an_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     monkeypatch.chdir(tmp_path)
     row = min(ROWS, key=lambda row: row.n_instructions)
     write_parquet(
         [row], Path("verilocc/regalloc/data", row.arch, row.family, "test-00000-of-00001.parquet")
     )
-    assert (
-        main(["evaluate", "--model", "compiler", "--dataset", "verilocc/regalloc", "--json"]) == 0
-    )
-    document = json.loads(capsys.readouterr().out)
+    document = run.json("evaluate", "--model", "compiler", "--dataset", "verilocc/regalloc")
     assert document["dataset"]["name"] == "./verilocc/regalloc"
     with pytest.raises(InputError, match="give --dataset-id"):
         eval_results_yaml({"run": document}, None)

@@ -42,7 +42,7 @@ def test_a_run_that_is_killed_asks_nothing_twice(
     with FakeServer(answer).running() as server:
         arguments = ["evaluate", "--model", server.address, *WINDOWS, "--output-path"]
         assert main([*arguments, str(tmp_path / "whole")]) == 0
-        whole, kills = asked.copy(), 4
+        whole, kills = asked.copy(), 2
         asked.clear()
         wait_seconds = 0.02
         command = [sys.executable, "-m", "verilocc_bench", *arguments, str(tmp_path / "killed")]
@@ -71,9 +71,7 @@ def test_a_run_that_is_killed_asks_nothing_twice(
     capfd.readouterr()
 
 
-def test_results_and_failures_show_what_was_said(
-    tmp_path: Path, run: CommandLine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_and_failures_show_what_was_said(tmp_path: Path, run: CommandLine) -> None:
     words = '<think>hm</think>Here you are: {"%0": "v4",}'
     with FakeServer(lambda _: chat_reply(words)).running() as server:
         arguments = ["evaluate", "--model", server.address, *SMALL, "--price", "2,10"]
@@ -88,7 +86,6 @@ def test_results_and_failures_show_what_was_said(
     assert overall["reading"] == {"read": 0, "valid": 0, "strictly_read": 0, "strictly_valid": 0}
     assert (overall["totals"]["prompt_tokens"], overall["totals"]["completion_tokens"]) == (11, 7)
     row_id = json.loads((tmp_path / "a" / "samples.jsonl").read_text())["id"]
-    capsys.readouterr()
     out = run("failures", tmp_path / "a").out
     assert 'Here you are: {"%0": "v4",⟦reading stopped here⟧}' in out
     shown = run("failures", tmp_path / "a", "--id", row_id).out
@@ -108,4 +105,3 @@ def test_results_and_failures_show_what_was_said(
     assert 'href="r-samples/index.html"' in report.read_text()
     run("report", tmp_path / "b", "--format", "html", "-o", report)
     assert "r-samples" not in report.read_text()
-    capsys.readouterr()

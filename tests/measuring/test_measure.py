@@ -130,7 +130,7 @@ def test_all_sides_right(folder: Path, run: CommandLine) -> None:
         ("slow", "no result in 2 s"),
     ],
 )
-@pytest.mark.parametrize("side", ["answer", "broken"])
+@pytest.mark.parametrize("side", ["answer", pytest.param("broken", marks=pytest.mark.exhaustive)])
 def test_a_side_that_does_not_compute_right_is_found_out(
     folder: Path, behaviour: str, verdict: str, side: str, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
@@ -253,9 +253,7 @@ def test_code_objects_there_and_back(tmp_path: Path, run: CommandLine) -> None:
 
 
 @pytest.mark.usefixtures("llc")
-def test_a_launch_of_ones_own(
-    tmp_path: Path, run: CommandLine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_launch_of_ones_own(tmp_path: Path, run: CommandLine) -> None:
     pytest.importorskip("triton")
     options = own_launch(tmp_path)
     folder = prepared("gfx942", tmp_path, *options)
@@ -265,8 +263,7 @@ def test_a_launch_of_ones_own(
     # Without a reference a launch that changes nothing is still found out.
     assert run_py(folder, "right") == 1
     assert set(verdicts(folder).values()) == {"wrote nothing"}
-    capsys.readouterr()
-    again = ["measure", IDS["gfx942"], str(tmp_path / "answer.json"), "-o"]
+    again = ["measure", IDS["gfx942"], tmp_path / "answer.json", "-o"]
     run.refuses([*again, folder], "without results")
     run.refuses([*again, tmp_path / "new", *options[:2]], "--arguments needs --grid")
 

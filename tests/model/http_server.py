@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import Any
 
 
@@ -25,15 +25,13 @@ class Asked:
 class Say:
     """A reply; `body` is sent as JSON unless it is bytes.
 
-    `length` is what its header says in place of the true one. Between bytes
-    the server waits for `trickle_seconds`.
+    `length` is what its header says in place of the true one.
     """
 
     status: int = 200
     body: Any = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     length: int | None = None
-    trickle_seconds: float = 0.0
 
 
 class Reset:
@@ -116,8 +114,7 @@ class FakeServer:
                     length = len(content) if said.length is None else said.length
                     self.send_header("Content-Length", str(length))
                     self.end_headers()
-                    for part in _parts(content, said.trickle_seconds):
-                        self.wfile.write(part)
+                    self.wfile.write(content)
                 except ConnectionError:  # the client has given up
                     self.close_connection = True
                 if said.length is not None:
@@ -139,15 +136,6 @@ class FakeServer:
                 """Nothing is printed."""
 
         return Handler
-
-
-def _parts(content: bytes, wait_seconds: float) -> Iterator[bytes]:
-    if not wait_seconds:
-        yield content
-        return
-    for byte in content:
-        yield bytes([byte])
-        Event().wait(wait_seconds)
 
 
 def _json(body: Any) -> bytes:

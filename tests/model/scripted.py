@@ -6,10 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from verilocc_bench.allocators import (
-    Request,
-    Response,
-)
+from verilocc_bench.allocators import Request, Response
 from verilocc_bench.model.language_model import (
     Ask,
     Choice,

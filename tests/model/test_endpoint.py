@@ -146,12 +146,6 @@ def test_without_room_to_think_it_is_asked_without(serve: Serve, load: Load) -> 
     assert (said.text, [asked.body["max_tokens"] for asked in server.asked]) == ("v4", [8291, 99])
 
 
-def test_parts_of_a_message(serve: Serve, load: Load) -> None:
-    parts = [{"type": "thinking", "thinking": [{}]}, {"type": "text", "text": "v4"}]
-    (said,) = complete(load(serve(in_turn(chat_reply(parts))).address), ask())
-    assert said.text == "v4"
-
-
 def test_a_plain_completion(serve: Serve, load: Load) -> None:
     choice = {"text": "v4", "finish_reason": "length"}
     server = serve(in_turn(Say(body={"choices": [choice]})))
@@ -164,9 +158,18 @@ def test_a_plain_completion(serve: Serve, load: Load) -> None:
     assert "stop" not in asked.body
 
 
+PARTS = [{"type": "thinking", "thinking": [{}]}, {"type": "text", "text": "v4"}]
+
+
 @pytest.mark.parametrize(
     ("said", "finish", "expected"),
     [
+        (
+            [{"type": "thinking", "thinking": [{}]}, {"type": "text", "text": "v4"}],
+            "stop",
+            ("v4", Finish.STOP, None),
+        ),
+        ("context_length_exceeded", "stop", ("context_length_exceeded", Finish.STOP, None)),
         ("a", "stop", ("a", Finish.STOP, None)),
         ("a", "length", ("a", Finish.LENGTH, None)),
         ("a", None, ("a", Finish.STOP, None)),
@@ -179,7 +182,7 @@ def test_a_plain_completion(serve: Serve, load: Load) -> None:
     ],
 )
 def test_what_is_said(
-    serve: Serve, load: Load, said: str | None, finish: Any, expected: tuple[Any, ...]
+    serve: Serve, load: Load, said: Any, finish: Any, expected: tuple[Any, ...]
 ) -> None:
     server = serve(in_turn(chat_reply(said, finish)))
     (completion,) = complete(load(server.address), ask())
@@ -187,29 +190,21 @@ def test_what_is_said(
     assert completion.tokens == completion.log_probabilities == ()
 
 
+NO_COUNTS = ("9", -1, 10**30, 2**31, True, 1e9)
+
+
 @pytest.mark.parametrize(
-    "usage",
+    ("usage", "expected"),
     [
-        None,
-        [],
-        {},
-        *(
-            {"prompt_tokens": n, "completion_tokens": n}
-            for n in ("9", -1, 10**30, 2**31, True, 1e9)
-        ),
+        *((none, (0, 0)) for none in (None, [], {})),
+        *(({"prompt_tokens": n, "completion_tokens": n}, (0, 0)) for n in NO_COUNTS),
+        ({"prompt_tokens": 2**31 - 1, "completion_tokens": 3}, (2**31 - 1, 3)),
     ],
 )
-def test_usage_that_is_none(serve: Serve, load: Load, usage: Any) -> None:
+def test_what_is_counted(serve: Serve, load: Load, usage: Any, expected: tuple[int, int]) -> None:
     server = serve(in_turn(chat_reply("a", usage=usage)))
     (said,) = complete(load(server.address), ask())
-    assert (said.prompt_tokens, said.completion_tokens) == (0, 0)
-
-
-def test_a_count_may_be_large(serve: Serve, load: Load) -> None:
-    usage = {"prompt_tokens": 2**31 - 1, "completion_tokens": 3}
-    server = serve(in_turn(chat_reply("a", usage=usage)))
-    (said,) = complete(load(server.address), ask())
-    assert (said.prompt_tokens, said.completion_tokens) == (2**31 - 1, 3)
+    assert (said.prompt_tokens, said.completion_tokens) == expected
 
 
 def test_requests_run_at_once_and_come_back_in_order(serve: Serve, load: Load) -> None:
@@ -278,7 +273,7 @@ BROKEN: list[Say | type[Reset]] = [
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_what_may_pass_is_tried_again(
+def test_what_may_pass_is_tried_again_and_what_does_not_is_infrastructure(
     serve: Serve, load: Load, waits: list[float], broken: Say | type[Reset]
 ) -> None:
     server = serve(in_turn(broken, broken, chat_reply("v4")))
@@ -286,16 +281,10 @@ def test_what_may_pass_is_tried_again(
     assert said.text == "v4"
     assert len(waits) == 2
     assert len({json.dumps(asked.body) for asked in server.asked}) == 1
-
-
-@pytest.mark.parametrize("broken", BROKEN)
-def test_what_does_not_pass_is_infrastructure(
-    serve: Serve, load: Load, waits: list[float], broken: Say | type[Reset]
-) -> None:
     server = serve(in_turn(broken))
     with pytest.raises(InfrastructureError) as failure:
         complete(load(server.address), ask())
-    assert len(waits) == 3
+    assert len(waits) == 2 + 3
     assert len(server.asked) == 4
     assert str(failure.value).startswith(server.address)
     assert "\n" not in str(failure.value)
@@ -361,24 +350,19 @@ def test_a_refusal_ends_the_run(serve: Serve, load: Load, waits: list[float], st
         ("/v1", Say(404, {"detail": "Not Found"}), "base address of an OpenAI-compatible server"),
         ("/v1", error(404, "The model `toy` does not exist."), "is --model-name one of"),
         ("/v1", error(401, "who?"), "VERILOCC_BENCH_API_KEY"),
+        ("/v1", error(429, "your plan", code="insufficient_quota"), "429 Too Many Requests: your"),
+        (
+            "",
+            Say(200, b"<html>hello</html>"),
+            "is not JSON; the address is the base of the API: try {root}/v1",
+        ),
     ],
 )
 def test_what_would_help(serve: Serve, load: Load, base: str, said: Say, hint: str) -> None:
     server = serve(in_turn(said))
-    with pytest.raises(InputError) as failure:
+    with pytest.raises(InfrastructureError if said.status == 200 else InputError) as failure:
         complete(load(server.root + base), ask())
     assert hint.format(root=server.root) in str(failure.value)
-
-
-def test_a_page_in_place_of_json_hints_at_the_address(
-    serve: Serve, load: Load, waits: list[float]
-) -> None:
-    server = serve(in_turn(*[Say(200, b"<html>hello</html>")] * 9))
-    with pytest.raises(InfrastructureError) as failure:
-        complete(load(server.root), ask())
-    assert f"is not JSON; the address is the base of the API: try {server.root}/v1" in str(
-        failure.value
-    )
 
 
 def test_half_a_key_is_not_shown(serve: Serve, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,12 +373,6 @@ def test_half_a_key_is_not_shown(serve: Serve, load: Load, monkeypatch: pytest.M
             complete(load(server.address), ask())
         assert "[key]p" in str(failure.value)
         assert "sk-" not in str(failure.value)
-
-
-def test_an_empty_account_ends_the_run(serve: Serve, load: Load, waits: list[float]) -> None:
-    server = serve(in_turn(error(429, "see your plan", code="insufficient_quota")))
-    with pytest.raises(InputError, match="429 Too Many Requests: see your plan"):
-        complete(load(server.address), ask())
 
 
 CONTEXT = [
@@ -427,12 +405,6 @@ def test_a_prompt_that_does_not_fit(
     assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("", 0, 0)
     assert completion.message
     assert said.status >= 500 or waits == []
-
-
-def test_words_about_context_in_a_completion_are_just_words(serve: Serve, load: Load) -> None:
-    said = "context_length_exceeded"
-    (completion,) = complete(load(serve(in_turn(chat_reply(said))).address), ask())
-    assert (completion.text, completion.finish) == (said, Finish.STOP)
 
 
 def test_the_newer_name_of_the_limit(serve: Serve, load: Load) -> None:

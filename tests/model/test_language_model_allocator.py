@@ -277,14 +277,6 @@ class Registers(Words):
         return Response(answer)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("torch")
-    from tests.model.tiny_models import save_model
-
-    return save_model(tmp_path_factory.mktemp("model") / "tiny")
-
-
 def with_tiny(folder: Path, options: LocalModelSettings) -> LanguageModelAllocator:
     from tests.model.tiny_models import load
 

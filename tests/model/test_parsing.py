@@ -9,11 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verilocc_bench.model.language_model import Completion, Finish
-from verilocc_bench.model.prompts.reading import (
-    Unparsable,
-    UnparsableReason,
-    read_object,
-)
+from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason, read_object
 
 
 def said(text: str, finish: Finish = Finish.STOP) -> Completion:

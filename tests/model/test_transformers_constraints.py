@@ -15,37 +15,14 @@ from tests.model.tiny_models import (
     complete,
     draw,
     load,
-    metaspace_tokenizer,
     reference_logs,
     save_model,
     word_tokenizer,
 )
 from verilocc_bench.errors import InputError
-from verilocc_bench.model.language_model import (
-    Choice,
-    DeadEnd,
-    Finish,
-    Literal,
-    Message,
-    Segment,
-)
+from verilocc_bench.model.language_model import Choice, DeadEnd, Finish, Literal, Message, Segment
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_model(tmp_path_factory.mktemp("model") / "bytes")
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> Any:
-    return load(folder)
-
-
-@pytest.fixture(scope="module")
-def metaspace(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return load(save_model(tmp_path_factory.mktemp("model") / "meta", metaspace_tokenizer()))
 
 
 # Constraints

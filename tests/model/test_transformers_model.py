@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 import resource
-import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,11 @@ from tests.model.tiny_models import (
     complete,
     draw,
     load,
-    metaspace_tokenizer,
     reference_logs,
     save_model,
 )
 from verilocc_bench.errors import InfrastructureError, InputError
-from verilocc_bench.model.language_model import (
-    Ask,
-    Finish,
-    Message,
-    TokenSampling,
-)
+from verilocc_bench.model.language_model import Ask, Finish, Message, TokenSampling
 from verilocc_bench.model.transformers_model import token_codec
 
 pytestmark = pytest.mark.slow
@@ -41,26 +34,6 @@ NO_SYSTEM = (
     "{{ raise_exception('no system role') }}{% endif %}"
     "<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"
 )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_model(tmp_path_factory.mktemp("model") / "bytes")
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> Any:
-    return load(folder)
-
-
-@pytest.fixture(scope="module")
-def metaspace(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return load(save_model(tmp_path_factory.mktemp("model") / "meta", metaspace_tokenizer()))
-
-
-@pytest.fixture
-def copy(folder: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(folder, tmp_path / "copy")
 
 
 # Scores

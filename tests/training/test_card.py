@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.report.documents import make_document
 from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.dataset.rows import rows_hash
 from verilocc_bench.errors import InputError
@@ -79,13 +80,17 @@ def training_document(dataset: Path, of: Recipe) -> dict[str, Any]:
     }
 
 
+def describe(folder: Path, document: Any) -> None:
+    (folder / "training.json").write_text(json.dumps(document))
+
+
 @pytest.fixture
 def folder(tmp_path: Path, dataset: Path) -> Path:
     found = tmp_path / "model"
     found.mkdir()
     (found / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 4321}))
     (found / "model.safetensors").write_bytes(b"weights")
-    (found / "training.json").write_text(json.dumps(training_document(dataset, recipe())))
+    describe(found, training_document(dataset, recipe()))
     return found
 
 
@@ -119,13 +124,13 @@ def test_the_card_names_the_dataset_it_was_trained_on(
     tmp_path: Path, folder: Path, dataset: Path
 ) -> None:
     copy = dataset.rename(tmp_path / "regalloc")
-    (folder / "training.json").write_text(json.dumps(training_document(copy, recipe())))
+    describe(folder, training_document(copy, recipe()))
     _, header, body = write_card(folder, str(copy)).read_text().split("---\n", 2)
     assert yaml.safe_load(header)["datasets"] == ["verilocc/regalloc"]
     assert "of [verilocc/regalloc](https://huggingface.co/datasets/verilocc/regalloc); the" in body
     document = training_document(copy, recipe(split="test"))
     document["dataset"] = {"name": "mini", "revision": None, "hash": rows_hash(MINI)}
-    (folder / "training.json").write_text(json.dumps(document))
+    describe(folder, document)
     _, header, body = write_card(folder, "mini").read_text().split("---\n", 2)
     assert "datasets" not in yaml.safe_load(header)
     assert "of `mini`, which comes with the package; the" in body
@@ -177,14 +182,14 @@ def test_another_training_split_has_no_distances(dataset: Path) -> None:
 def test_another_dataset_is_refused(folder: Path) -> None:
     document = json.loads((folder / "training.json").read_text())
     document["recipe"]["split"] = "test"
-    (folder / "training.json").write_text(json.dumps(document))
+    describe(folder, document)
     with pytest.raises(InputError, match="another dataset"):
         write_card(folder, "mini")
 
 
 def test_a_file_that_is_no_training_is_refused(folder: Path) -> None:
     for wrong in ({}, [], {"recipe": {}, "dataset": {}, "versions": {}, "measured": {}}):
-        (folder / "training.json").write_text(json.dumps(wrong))
+        describe(folder, wrong)
         with pytest.raises(InputError, match=r"training\.json: expected what"):
             read_training(folder)
 
@@ -198,12 +203,8 @@ def test_a_wrong_leakage_file_is_one_line(dataset: Path, folder: Path) -> None:
 def test_results_of_this_model_are_shown_and_of_another_refused(
     folder: Path, dataset: Path, tmp_path: Path
 ) -> None:
-    from verilocc_bench.cli import main
-
-    assert main(["evaluate", "--model", "linear-scan", "--limit", "1", "--output-path",
-                 str(tmp_path / "results")]) == 0  # fmt: skip
-    path = tmp_path / "results" / "results.json"
-    document = json.loads(path.read_text())
+    path, document = tmp_path / "results.json", make_document()
+    path.write_text(json.dumps(document))
     overall = document["results"]["overall"]
     text = write_card(folder, str(dataset), [path]).read_text()
     assert f"{overall['registers_ratio']:.3f}" in text
@@ -234,6 +235,6 @@ def test_a_base_in_a_folder_is_not_named_on_the_hub(
     folder: Path, dataset: Path, tmp_path: Path
 ) -> None:
     document = training_document(dataset, recipe(model=ModelRecipe(str(tmp_path))))
-    (folder / "training.json").write_text(json.dumps(document))
+    describe(folder, document)
     header = yaml.safe_load(write_card(folder, str(dataset)).read_text().split("---\n")[1])
     assert "base_model" not in header

@@ -22,13 +22,15 @@ from verilocc_bench.views import parse_label, problem_of
 ARCHS = ("gfx90a", "gfx942", "sm_80")
 ROWS = sorted(load_rows("mini").rows, key=lambda row: (row.n_instructions, row.id))
 
-DIAMOND = """\
+HEAD = """\
 verilocc-bench 1
 target gfx942
 registers v:8 a:0 s:16 vcc:2=vcc_lo,vcc_hi
 reserved s15
 class V 1 v
 class V2 2 v/2
+"""
+DIAMOND = f"""{HEAD}\
 bb0(v0)->bb2,bb1
 %0=COPY v0
 %1:V2=IMPLICIT_DEF
@@ -40,13 +42,7 @@ bb2->bb3
 bb3
 DS_WRITE_B32 %2
 """
-OTHER = """\
-verilocc-bench 1
-target gfx942
-registers v:8 a:0 s:16 vcc:2=vcc_lo,vcc_hi
-reserved s15
-class V 1 v
-class V2 2 v/2
+OTHER = f"""{HEAD}\
 bb0(v0)->bb1,bb3
 %0=COPY v0
 %1:V2=IMPLICIT_DEF
