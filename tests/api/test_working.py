@@ -10,7 +10,7 @@ import pytest
 import verilocc_bench as vb
 from verilocc_bench.allocators import graph_coloring, linear_scan
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import load_rows
+from verilocc_bench.dataset import Dataset, load_rows
 
 ROWS = [row for row in load_rows("mini").rows if row.arch == "gfx942"][:2]
 ROW = ROWS[0]
@@ -51,6 +51,17 @@ def test_a_problem_of_a_file_and_of_an_id(tmp_path: Path) -> None:
         by_file.kernel()
     with pytest.raises(vb.InputError, match="neither a file nor an id"):
         vb.load_problem("0123456789abcdef")
+
+
+def test_the_only_row_of_a_kernel_has_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *others = load_rows("mini").rows
+    named = [row for row in (first, *others) if row.kernel == "gemm"]
+    with pytest.raises(vb.InputError, match=f"rows are of the kernel 'gemm': {named[0].id}"):
+        vb.load_problem("gemm")
+    other = next(row for row in others if row.kernel != first.kernel)
+    found = Dataset("mini", None, "test", "assign", (first, other))
+    monkeypatch.setattr("verilocc_bench.api.problems.load_rows", lambda *_, **__: found)
+    assert vb.load_problem(first.kernel).id == first.id
 
 
 @pytest.mark.parametrize("allocator", [linear_scan, graph_coloring])

@@ -196,3 +196,29 @@ def test_a_module_run_has_no_traceback(tmp_path: Path) -> None:
     assert run.returncode == 2
     assert run.stderr.startswith("verilocc-bench normalize: ")
     assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("leaderboard", ["submit", "folder", "--dry-run"]),
+        ("dataset_builders", ["dataset", "check", "folder"]),
+    ],
+)
+def test_another_projects_package_of_our_name_is_named(
+    package: str, arguments: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text("")
+    command = "import sys; from verilocc_bench.cli import main; sys.exit(main(sys.argv[1:]))"
+    # The current folder comes first on the path of `python -c`.
+    done = subprocess.run(
+        [sys.executable, "-c", command, *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert f"the package {package!r} in {tmp_path / package} is another project's" in done.stderr

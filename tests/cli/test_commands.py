@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -170,47 +169,6 @@ def test_show_draws_a_picture(run: CommandLine, tmp_path: Path, suffix: str) -> 
 def test_list(what: str, run: CommandLine) -> None:
     assert run.json("list", what)
     assert "mini" in run("list", what).out or what == "models"
-
-
-FOREIGN = """
-define amdgpu_kernel void @saxpy(ptr addrspace(1) %x, ptr addrspace(1) %y, float %a, i32 %n) {
-  %id = call i32 @llvm.amdgcn.workitem.id.x()
-  %inside = icmp ult i32 %id, %n
-  br i1 %inside, label %work, label %end
-work:
-  %px = getelementptr float, ptr addrspace(1) %x, i32 %id
-  %py = getelementptr float, ptr addrspace(1) %y, i32 %id
-  %vx = load float, ptr addrspace(1) %px
-  %vy = load float, ptr addrspace(1) %py
-  %p = fmul float %a, %vx
-  %s = fadd float %p, %vy
-  store float %s, ptr addrspace(1) %py
-  br label %end
-end:
-  ret void
-}
-declare i32 @llvm.amdgcn.workitem.id.x()
-"""
-
-
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-def test_machine_ir_that_is_not_ours(
-    arch: str, llc: Callable[..., str], tmp_path: Path, run: CommandLine
-) -> None:
-    mir = tmp_path / "saxpy.mir"
-    mir.write_text(llc(FOREIGN, arch, "-O3", "-stop-before=greedy"))
-    text = run("normalize", mir, "--arch", arch, "--map", tmp_path / "map").out
-    names = json.loads((tmp_path / "map").read_text())
-    assert f"target {arch}" in text
-    assert list(names) == [f"%{number}" for number in range(len(names))]
-    answer = tmp_path / "answer.json"
-    for model in ("linear-scan", "graph-coloring"):
-        run("allocate", "--model", model, mir, "--arch", arch, "-o", answer)
-        run("verify", mir, answer, "--arch", arch)
-    document = json.loads(answer.read_text())
-    document["assignment"]["%0"] = document["assignment"]["%1"]
-    answer.write_text(json.dumps(document))
-    run("verify", mir, answer, "--arch", arch, status=1)
 
 
 def test_verify_says_what_its_figures_count(tmp_path: Path, run: CommandLine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,26 @@ def test_llvm_ir_has_the_compilers_answer(own_ir: Path) -> None:
     assert vb.allocate(problem, "compiler").assignment == problem.label
     with pytest.raises(vb.InputError, match="for gfx90a, this is for gfx942"):
         vb.load_problem(own_ir, function="scaled_sum", arch="gfx90a")
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_machine_ir_is_worked_with(
+    arch: str, llc: Callable[..., str], run: CommandLine, tmp_path: Path
+) -> None:
+    path, names, answer = (tmp_path / name for name in ("own.mir", "map", "answer.json"))
+    path.write_text(llc(LLVM_IR.replace("gfx942", arch), arch, "-O3", "-stop-before=greedy"))
+    chosen = (path, "--arch", arch, "--function", "scaled_sum")
+    assert f"target {arch}" in run("normalize", *chosen, "--map", names).out
+    registers = list(json.loads(names.read_text()))
+    assert registers == [f"%{number}" for number in range(len(registers))]
+    judged = (path, answer, *chosen[1:])
+    for model in ("linear-scan", "graph-coloring"):
+        run("allocate", "--model", model, *chosen, "-o", answer)
+        run("verify", *judged)
+    document = json.loads(answer.read_text())
+    document["assignment"]["%0"] = document["assignment"]["%1"]
+    answer.write_text(json.dumps(document))
+    run("verify", *judged, status=1)
 
 
 @pytest.mark.usefixtures("llc")

@@ -57,6 +57,8 @@ def test_every_format_and_decoding(
 ) -> None:
     """Nothing is asked of the network."""
     options, assistance, valid = case
+    readme = (EXAMPLES / "language_model" / "README.md").read_text()
+    assert "--model tiny-model --prompt-format window --decoding constrained" in readme
     connections: list[object] = []
     monkeypatch.setattr("socket.socket.connect", lambda *asked: connections.append(asked))
     monkeypatch.setattr("socket.getaddrinfo", lambda *asked, **_: connections.append(asked))

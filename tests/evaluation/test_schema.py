@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.command_line import CommandLine
 from tests.report.documents import make_document
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.schema import check_results, read_results, results_schema
@@ -145,3 +146,27 @@ def test_files_that_are_no_json(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_results(path)
     assert str(path) in str(error.value)
+
+
+STOCHASTIC = "python:tests.evaluation.allocators_for_tests:stochastic"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--model", "compiler"),
+        ("--model", "compiler", "--track", "split"),
+        ("--model", "spill-everywhere", "--track", "split", "--family", "gemm"),
+        ("--model", STOCHASTIC, "--samples", "3", "--k", "1,3"),
+        ("--model", STOCHASTIC, "--decoding", "guided", "--verifier-calls", "2"),
+        ("--model", "command:/bin/false", "--arch", "sm_80"),
+    ],
+)
+def test_real_results_meet_the_schema(
+    options: tuple[str, ...], tmp_path: Path, run: CommandLine
+) -> None:
+    run("evaluate", *options, "--limit", "1", "--output-path", tmp_path)
+    document = read_results(tmp_path / "results.json")
+    assert document["results"]["overall"]["n"] == len(document["kernels"])
+    run("report", tmp_path, "-o", tmp_path / "report.md")

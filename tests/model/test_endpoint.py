@@ -164,11 +164,7 @@ PARTS = [{"type": "thinking", "thinking": [{}]}, {"type": "text", "text": "v4"}]
 @pytest.mark.parametrize(
     ("said", "finish", "expected"),
     [
-        (
-            [{"type": "thinking", "thinking": [{}]}, {"type": "text", "text": "v4"}],
-            "stop",
-            ("v4", Finish.STOP, None),
-        ),
+        (PARTS, "stop", ("v4", Finish.STOP, None)),
         ("context_length_exceeded", "stop", ("context_length_exceeded", Finish.STOP, None)),
         ("a", "stop", ("a", Finish.STOP, None)),
         ("a", "length", ("a", Finish.LENGTH, None)),
@@ -184,8 +180,7 @@ PARTS = [{"type": "thinking", "thinking": [{}]}, {"type": "text", "text": "v4"}]
 def test_what_is_said(
     serve: Serve, load: Load, said: Any, finish: Any, expected: tuple[Any, ...]
 ) -> None:
-    server = serve(in_turn(chat_reply(said, finish)))
-    (completion,) = complete(load(server.address), ask())
+    (completion,) = complete(load(serve(in_turn(chat_reply(said, finish))).address), ask())
     assert (completion.text, completion.finish, completion.message) == expected
     assert completion.tokens == completion.log_probabilities == ()
 
@@ -202,8 +197,7 @@ NO_COUNTS = ("9", -1, 10**30, 2**31, True, 1e9)
     ],
 )
 def test_what_is_counted(serve: Serve, load: Load, usage: Any, expected: tuple[int, int]) -> None:
-    server = serve(in_turn(chat_reply("a", usage=usage)))
-    (said,) = complete(load(server.address), ask())
+    (said,) = complete(load(serve(in_turn(chat_reply("a", usage=usage))).address), ask())
     assert (said.prompt_tokens, said.completion_tokens) == expected
 
 
@@ -601,6 +595,7 @@ def test_an_interrupt_does_not_wait_for_the_server(serve: Serve) -> None:
         "from verilocc_bench.settings.language_model import EndpointSettings\n"
         "from verilocc_bench.model.endpoint import EndpointModel\n"
         "from verilocc_bench.model.language_model import Ask, Message, TokenSampling\n"
+        "assert not {'openai', 'httpx2', 'torch', 'transformers'} & set(sys.modules)\n"
         "options = EndpointSettings(model_name='m', time_limit_seconds=3000, concurrency=2)\n"
         f"model = EndpointModel({server.address!r}, options)\n"
         "ask = Ask((Message('user', 'x'),), 9)\n"
@@ -619,30 +614,20 @@ def test_an_interrupt_does_not_wait_for_the_server(serve: Serve) -> None:
     assert len(server.asked) == 2
 
 
-def test_loading_imports_no_client() -> None:
-    script = (
-        "import sys, verilocc_bench.model.endpoint\n"
-        "assert not {'openai', 'httpx2', 'torch', 'transformers'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
-
-
-@pytest.mark.parametrize("chat", [True, False])
-def test_the_toy_server_of_the_example(load: Load, chat: bool) -> None:
+def test_the_toy_server_of_the_example(load: Load) -> None:
     program = Path(__file__).parents[2] / "examples" / "http" / "toy_server.py"
     command = [sys.executable, str(program), "--port", "0"]
     prompt = "window 1 of 9\nplace %12:V2 %13:V\nfree V v9 v10\nfree V2 v4 v6 v8..v20\nbb0\n"
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as toy:
         try:
             assert toy.stdout is not None
-            model = load(toy.stdout.readline().strip(), model_name=None, chat=chat, retries=0)
-            assert model.model_name == "first-free"
-            said = complete(model, ask(prompt), ask("nothing to place"))
-            assert [one.text for one in said] == ['{"%12": "v4", "%13": "v9"}', "{}"]
+            address = toy.stdout.readline().strip()
+            for chat in (True, False):
+                model = load(address, model_name=None, chat=chat, retries=0)
+                assert model.model_name == "first-free"
+                said = complete(model, ask(prompt), ask("nothing to place"))
+                assert [one.text for one in said] == ['{"%12": "v4", "%13": "v9"}', "{}"]
             with pytest.raises(InputError, match="400 Bad Request"):
-                complete(
-                    load(model.address, model_name="first-free", extra_body='{"messages": 3}'),
-                    ask(),
-                )
+                complete(load(address, extra_body='{"messages": 3}'), ask())
         finally:
             toy.terminate()

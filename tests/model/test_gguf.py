@@ -20,7 +20,8 @@ import numpy as np
 from tests.model.tiny_models import ask, byte_level_tokenizer, complete, draw, load
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import settings_kind
-from verilocc_bench.model.shipped import gguf_file
+from verilocc_bench.model.reading.reading_allocator import CHANGE
+from verilocc_bench.model.shipped import SHIPPED, gguf_file, is_shipped, shipped_folder
 from verilocc_bench.settings.language_model import LocalModelSettings
 
 pytestmark = pytest.mark.slow
@@ -92,6 +93,16 @@ def test_files_that_are_none(path: Path, tmp_path: Path) -> None:
         load(broken)
     with pytest.raises(InputError, match="has no revisions"):
         load(path, model_revision="main")
+
+
+def test_each_shipped_name_has_a_folder_with_weights() -> None:
+    for name in SHIPPED:
+        folder = shipped_folder(name)
+        assert folder is not None
+        assert (folder / CHANGE).stat().st_size < 9_000_000
+        assert settings_kind(name) is LocalModelSettings
+    assert not is_shipped("reference")
+    assert shipped_folder("reference") is None
 
 
 def test_the_model_of_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

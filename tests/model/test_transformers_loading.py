@@ -140,7 +140,7 @@ GREEDY = {**WINDOW, "sampling": "greedy"}
         ({"window_registers": 4, **WINDOW}, {}, ("window", 4)),
         ({"window_registers": 4}, {**WINDOW, "window_registers": 2}, ("window", 2)),
         ({"window_registers": 4}, {"prompt_format": "whole"}, ("whole", None)),
-        ({"window_registers": 4}, {}, ("auto", None)),
+        ({"window_registers": 4}, {}, ("whole", None)),
         (GREEDY, {}, ("window", 16, "greedy", "free")),
         (GREEDY, {"prompt_format": "whole"}, ("whole", None, "greedy", "free")),
         (GREEDY, {"strategy": SamplingStrategy.RANDOM}, ("window", 16, "random", "free")),

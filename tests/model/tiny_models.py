@@ -153,6 +153,16 @@ def reference_logs(model: Any, tokens: list[int]) -> Any:
     return torch.log_softmax(logits.double(), dim=-1)
 
 
+def check_scores(model: Any, messages: Sequence[Message], said: Completion) -> None:
+    """The log-probabilities of what was said are those of the network."""
+    import pytest
+
+    before = model._codec.prompt(messages)
+    logs = reference_logs(model, before + list(said.tokens))[len(before) - 1 :]
+    expected = [float(row[token]) for row, token in zip(logs, said.tokens, strict=False)]
+    assert said.log_probabilities == pytest.approx(expected, abs=1e-4)
+
+
 def complete(model: Any, asks: Sequence[Ask], how: Sequence[TokenSampling]) -> list[Completion]:
     """The completions in the order of their asks."""
     found = dict(model.completions(asks, how))
