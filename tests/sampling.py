@@ -31,7 +31,6 @@ FURTHER = (
     r"test_interference\.py",
     r"agree_with_the_fast_check\[\d",
     r"what_is_valid_has_no_findings",
-    r"bootstrap_intervals_cover",
     r"huge_wrong_answer",
     # Kernels of the embedded dataset, and of LLVM's own tests.
     r"-[0-9a-f]{16}\]$",

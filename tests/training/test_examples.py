@@ -179,26 +179,19 @@ def test_long_ones_are_left_out(tmp_path: Path) -> None:
     assert int(some.left_out) == len(every) - len(some)
 
 
-def test_nothing_to_learn_is_an_error(tmp_path: Path) -> None:
+def test_what_cannot_be_made(tmp_path: Path) -> None:
     rows = [replace(row, assignment=None) for row in generated(2)]
-    wanted = recipe(tmp_path, sources=LABELLED)
     with pytest.raises(InputError, match="nothing to learn"):
-        make_examples(wanted, letters(), rows, tmp_path / "here")
-
-
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+        made(tmp_path / "here", rows, recipe(tmp_path, sources=LABELLED))
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="file: expected a folder that can be written"):
         made(tmp_path / "file", generated(2))
-
-
-def test_a_tokenizer_that_cannot_say_the_answer(tmp_path: Path) -> None:
     wanted = recipe(tmp_path, sources=[{"format": "whole", "label": "compiler"}])
     words = PreTrainedTokenizerFast(
         tokenizer_object=word_tokenizer(["v1"]), unk_token="<unk>", eos_token="</s>"
     )
     with pytest.raises(InputError, match="cannot say"):
-        make_examples(wanted, words, generated(1), tmp_path / "here")
+        make_examples(wanted, words, generated(1), tmp_path / "words")
 
 
 # Which rows
@@ -235,18 +228,12 @@ def test_small_groups_leave_their_share_to_others() -> None:
     assert {count for key, count in shares.items() if key != ("gfx90a", "mha")} == {4}
 
 
-def test_all_rows_where_none_are_asked_for() -> None:
-    assert of(chosen_rows(source(), mini(), 0)) == of(mini())
-    assert of(chosen_rows(source(functions=1000), mini(), 0)) == of(mini())
-
-
-def test_some_architectures_or_families() -> None:
+def test_which_rows_are_chosen() -> None:
+    for every in (source(), source(functions=1000)):
+        assert of(chosen_rows(every, mini(), 0)) == of(mini())
     chosen = chosen_rows(source(archs=("sm_80", "gfx942"), families=("mha",)), mini(), 0)
     assert set(of(chosen)) == {("sm_80", "mha"), ("gfx942", "mha")}
     assert chosen_rows(source(families=("fft",)), mini(), 0) == []
-
-
-def test_the_choice_is_the_seeds() -> None:
     one = chosen_rows(source(functions=12), mini(), 0)
     assert chosen_rows(source(functions=12), mini()[::-1], 0) == one
     assert chosen_rows(source(functions=12), mini(), 1) != one
