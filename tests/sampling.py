@@ -14,7 +14,6 @@ ASKED_OF_MUTANTS = (
     "tests/analysis",
     "tests/verification",
     "tests/backends",
-    "tests/evaluation/test_bootstrap.py",
     "tests/evaluation/test_comparison.py",
     "tests/evaluation/test_ledger.py",
     "tests/evaluation/test_metrics.py",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,11 +32,7 @@ class Say:
     length: int | None = None
 
 
-class Reset:
-    """In place of a reply: the connection is reset."""
-
-
-Answers = Callable[[Asked], "Say | type[Reset]"]
+Answers = Callable[[Asked], Say]
 
 
 class FakeServer:
@@ -66,10 +60,6 @@ class FakeServer:
             thread.join()
             self._http.server_close()
 
-    def note(self, asked: Asked) -> None:
-        with self._lock:
-            self.asked.append(asked)
-
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         fake = self
 
@@ -83,30 +73,21 @@ class FakeServer:
                 with fake._lock:
                     fake.connections += 1
 
-            def do_GET(self) -> None:
-                self.serve()
-
             def do_POST(self) -> None:
-                self.serve()
-
-            def serve(self) -> None:
                 content = self.rfile.read(int(self.headers.get("content-length", 0)))
                 body = json.loads(content) if content else None
-                asked = Asked(
-                    self.command,
-                    self.path,
-                    {name.lower(): value for name, value in self.headers.items()},
-                    body,
-                )
-                fake.note(asked)
-                said = fake.answer(asked)
-                if isinstance(said, Say):
-                    self.say(said)
-                else:
-                    self.reset()
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                asked = Asked(self.command, self.path, headers, body)
+                with fake._lock:
+                    fake.asked.append(asked)
+                self.say(fake.answer(asked))
+
+            do_GET = do_POST  # noqa: N815
 
             def say(self, said: Say) -> None:
-                content = said.body if isinstance(said.body, bytes) else _json(said.body)
+                content = (
+                    said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
+                )
                 try:
                     self.send_response(said.status)
                     for name, value in said.headers.items():
@@ -120,12 +101,6 @@ class FakeServer:
                 if said.length is not None:
                     self.close_connection = True
 
-            def reset(self) -> None:
-                # Closing with a linger of 0 s sends RST instead of FIN.
-                linger = struct.pack("ii", 1, 0)
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                self.close_connection = True
-
             def finish(self) -> None:
                 try:
                     super().finish()
@@ -136,10 +111,6 @@ class FakeServer:
                 """Nothing is printed."""
 
         return Handler
-
-
-def _json(body: Any) -> bytes:
-    return json.dumps(body).encode()
 
 
 def chat_reply(text: Any, finish: Any = "stop", **more: Any) -> Say:

@@ -26,7 +26,7 @@ from verilocc_bench.model.language_model import (
 )
 from verilocc_bench.settings.language_model import EndpointSettings
 
-from .http_server import Answers, Asked, FakeServer, Reset, Say, chat_reply
+from .http_server import Answers, Asked, FakeServer, Say, chat_reply
 
 OPTIONS = EndpointSettings(model_name="toy", time_limit_seconds=20, concurrency=4, retries=3)
 KEY = "sk-very-secret-0123456789"
@@ -88,7 +88,7 @@ def complete(model: EndpointModel, *asks: Ask, seed: int = 5) -> list[Completion
     return [found[place] for place in range(len(asks))]
 
 
-def in_turn(*replies: Say | type[Reset]) -> Answers:
+def in_turn(*replies: Say) -> Answers:
     """Each reply once, the last for ever."""
     left = list(replies)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
@@ -245,9 +245,8 @@ def test_no_more_requests_at_once_than_asked_and_connections_are_kept(
     assert complete(model) == []
 
 
-BROKEN: list[Say | type[Reset]] = [
+BROKEN: list[Say] = [
     *(error(status) for status in (408, 409, 429, 500, 502, 503, 504, 599)),
-    Reset,
     Say(body=b"<html>soon</html>"),
     Say(body=b""),
     Say(body=b"\xff\xfe\x00"),
@@ -268,7 +267,7 @@ BROKEN: list[Say | type[Reset]] = [
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_what_may_pass_is_tried_again_and_what_does_not_is_infrastructure(
-    serve: Serve, load: Load, waits: list[float], broken: Say | type[Reset]
+    serve: Serve, load: Load, waits: list[float], broken: Say
 ) -> None:
     server = serve(in_turn(broken, broken, chat_reply("v4")))
     (said,) = complete(load(server.address), ask())

@@ -8,12 +8,9 @@ from random import Random
 
 import pytest
 
-from tests.generated import random_function
-from verilocc_bench.allocators import answer_from_assignment, linear_scan
+from tests.training.small import allocated, check_as_good
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Function, parse_function, print_function
 from verilocc_bench.training.ordering import draw_order, reorder, reordered
 from verilocc_bench.verification import FastVerifier, IndependentVerifier
@@ -140,15 +137,9 @@ def check_same_answer(
     other: AllocationProblem,
     found: Mapping[str, str],
 ) -> None:
-    before = FastVerifier(problem).verify(dict(answer))
-    after = FastVerifier(other).verify(dict(found))
-    assert before.valid
-    assert after.valid, after.findings[:3]
-    assert IndependentVerifier(other).verify(dict(found)).valid
+    before, after = check_as_good(problem, answer, other, found)
     assert after.registers_used == before.registers_used
     assert after.occupancy == before.occupancy
-    for count in (count_bank_conflicts, count_identity_copies):
-        assert count(other, dict(found)) == count(problem, dict(answer))
     assert sorted(found.values()) == sorted(answer.values())
 
 
@@ -200,15 +191,10 @@ def wrong_ones(
 def test_generated_functions(target: str) -> None:
     """Guards, irreducible loops, blocks that nothing leads to, values that are never written."""
     checked = moved = unreachable = 0
-    for seed in range(120):
-        problem = AllocationProblem(random_function(seed, target=target))
+    for seed, problem, answer in allocated(target, 60):
         count = len(problem.function.blocks)
         order = draw_order(problem.function, Random(seed))
         assert leads_on(problem.function, order)
-        try:
-            answer = answer_from_assignment(problem, linear_scan(problem))
-        except AllocationFailed:
-            answer = {}
         other, found = reorder(problem, answer, order)
         check_same_function(problem, other, order)
         tags = {name: str(number) for number, name in enumerate(names_of(problem))}
@@ -223,7 +209,7 @@ def test_generated_functions(target: str) -> None:
         moved += order != tuple(range(count))
         named = {s for block in problem.function.blocks for s in block.successors}
         unreachable += len(named | {0}) < count
-    assert min(checked, moved, unreachable) > 10
+    assert min(checked, moved, unreachable) > 4
 
 
 def test_a_diamond_by_hand() -> None:
