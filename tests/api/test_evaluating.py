@@ -12,7 +12,6 @@ import pytest
 import verilocc_bench as vb
 from tests.command_line import CommandLine, without_times
 from verilocc_bench.allocators import Request
-from verilocc_bench.settings.language_model import SamplingStrategy
 
 SMALL: Any = {"arch": "gfx942", "limit": 1}
 
@@ -140,29 +139,6 @@ def test_what_cannot_be_asked() -> None:
     ):
         with pytest.raises(vb.InputError, match=told):
             vb.evaluate(**arguments)  # type: ignore[arg-type]
-
-
-def test_runs_of_different_tracks_are_not_compared() -> None:
-    assign = vb.evaluate("linear-scan", **SMALL)
-    tight = vb.evaluate("linear-scan", budget="bound", **SMALL)
-    with pytest.raises(vb.InputError, match="different budgets"):
-        assign.compare(tight)
-
-
-def test_several_samples_of_a_language_model_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    from verilocc_bench.api import models
-
-    asked = []
-
-    def resolved(_name: str, settings: object, _jobs: int) -> object:
-        asked.append(settings)
-        raise vb.InputError("seen")
-
-    monkeypatch.setattr(models, "resolve_model", resolved)
-    for samples in (1, 2):
-        with pytest.raises(vb.InputError, match="seen"):
-            vb.evaluate("http://localhost:1/v1", samples=samples, model_name="m")
-    assert [settings.strategy for settings in asked] == [None, SamplingStrategy.RANDOM]
 
 
 def test_the_revision_of_a_function_is_that_of_its_module() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from verilocc_bench.allocators import BUILT_IN, Allocator, LabelUse
 from verilocc_bench.dataset import BudgetChoice
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import RunConfiguration, evaluate, resolve_model, settings_kind
+from verilocc_bench.evaluation import RunConfiguration, resolve_model, settings_kind
 from verilocc_bench.evaluation.models.python_code import ForeignAllocator
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.language_model import (
@@ -23,16 +22,6 @@ from verilocc_bench.settings.program import ProgramSettings
 from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 
 SMALL = RunConfiguration("linear-scan", archs=("sm_80",), limit=1)
-
-
-def test_a_run_is_kept_and_resumed(tmp_path: Path) -> None:
-    told: list[str] = []
-    first = evaluate(SMALL, output_path=tmp_path / "run", tell=told.append)
-    assert told == [f"wrote {tmp_path / 'run' / 'results.json'}"]
-    again = evaluate(SMALL, output_path=tmp_path / "run", tell=told.append)
-    assert again.results == first.results
-    with pytest.raises(InputError, match="holds the results of 'linear-scan'"):
-        evaluate(replace(SMALL, model="graph-coloring"), output_path=tmp_path / "run")
 
 
 @pytest.mark.parametrize(

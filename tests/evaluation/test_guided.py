@@ -67,6 +67,8 @@ def test_free_runs_have_no_calls(evaluate: CommandLine) -> None:
         (("--decoding", "guided", "--verifier-calls", "0"), "1 or more"),
         (("--decoding", "whatever"), "--decoding"),
         (("--top-p", "nan"), "0.0001"),
+        (("--temperature", "0.5"), "--temperature"),
+        (("--no-resume",), "--no-resume"),
     ],
 )
 def test_options_that_contradict_each_other(

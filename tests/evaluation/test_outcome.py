@@ -114,7 +114,7 @@ def test_what_is_no_failure_of_an_allocator(error: Exception) -> None:
         foreign = True
 
     request = Request(AllocationProblem(parse_function(LOOP)))
-    with pytest.raises(type(error), match=str(error)):
+    with pytest.raises(type(error)):
         next(Raising().respond([request]))
     ((_, response),) = Foreign().respond([request])
     assert response.failure is FailureKind.CRASHED
