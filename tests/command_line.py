@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,12 @@ def without_times(value: Any) -> Any:
         kept = [key for key in value if key != "date" and not key.endswith("_seconds")]
         return {key: without_times(value[key]) for key in kept}
     return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def answered(path: Path, assignment: object, **more: object) -> Path:
+    """A file with an answer."""
+    path.write_text(json.dumps({"assignment": assignment, **more}))
+    return path
 
 
 class Printed(NamedTuple):

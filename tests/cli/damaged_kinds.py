@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ AMD = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_i
 LLVM_IR = TESTS / "backends" / "amdgpu" / "kernels" / "debug.ll"
 GFX942 = ("--arch", "gfx942")
 MODEL = "linear-scan"
+RESUMED = ("ledger", "samples", "answers")
 
 
 def _problem_commands(answer: Path, *options: str) -> Commands:
@@ -166,18 +168,6 @@ def results(folder: Path, arena: Arena) -> DamagedKind:
     return DamagedKind("results.json", (run / "results.json").read_bytes(), commands)
 
 
-def ledger(folder: Path, arena: Arena) -> DamagedKind:
-    return _resumed(folder, arena, "ledger.jsonl")
-
-
-def samples(folder: Path, arena: Arena) -> DamagedKind:
-    return _resumed(folder, arena, "samples.jsonl")
-
-
-def answers(folder: Path, arena: Arena) -> DamagedKind:
-    return _resumed(folder, arena, "answers.jsonl")
-
-
 def predictions(folder: Path, arena: Arena) -> DamagedKind:
     run = _evaluated(folder, arena)
 
@@ -191,7 +181,7 @@ def predictions(folder: Path, arena: Arena) -> DamagedKind:
     return DamagedKind("predictions.jsonl", (run / "answers.jsonl").read_bytes(), commands)
 
 
-def _resumed(folder: Path, arena: Arena, name: str) -> DamagedKind:
+def _resumed(name: str, folder: Path, arena: Arena) -> DamagedKind:
     """A file of a run's folder, and the commands that read it."""
     run = _evaluated(folder, arena)
 
@@ -204,15 +194,7 @@ def _resumed(folder: Path, arena: Arena, name: str) -> DamagedKind:
     return DamagedKind(name, (run / name).read_bytes(), commands, name == "ledger.jsonl")
 
 
-def submission(folder: Path, arena: Arena) -> DamagedKind:
-    return _submitted(folder, arena, "submission.yaml")
-
-
-def submitted_answers(folder: Path, arena: Arena) -> DamagedKind:
-    return _submitted(folder, arena, "answers.jsonl")
-
-
-def _submitted(folder: Path, arena: Arena, name: str) -> DamagedKind:
+def _submitted(name: str, folder: Path, arena: Arena) -> DamagedKind:
     """A file of a submission's folder, and the commands that read it."""
     written = submitted(arena).write(folder / "submission")
 
@@ -259,14 +241,12 @@ def _copied(folder: Path, damaged: Path, out: Path) -> Path:
 
 KINDS = (code_object, arguments, cubin, llvm_ir, machine_ir, normalized, row, answer, proof)
 """Files by themselves."""
-OF_AN_ARENA = (
-    results,
-    ledger,
-    samples,
-    answers,
-    predictions,
-    submission,
-    submitted_answers,
-    revalidation,
-)
+OF_AN_ARENA: dict[str, Callable[[Path, Arena], DamagedKind]] = {
+    "results": results,
+    "predictions": predictions,
+    "revalidation": revalidation,
+    **{f"{name}.jsonl": partial(_resumed, f"{name}.jsonl") for name in RESUMED},
+    "submission": partial(_submitted, "submission.yaml"),
+    "submitted answers": partial(_submitted, "answers.jsonl"),
+}
 """Files of runs and submissions."""

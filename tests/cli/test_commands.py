@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine, without_times
+from tests.command_line import CommandLine, answered, without_times
 from verilocc_bench.cli.terminal import shows_colour
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation import TableStyle, results_tables
@@ -79,8 +79,7 @@ def test_instances_as_files(tmp_path: Path, run: CommandLine) -> None:
     text.write_text(ROW.normalized)
     row = tmp_path / "row.json"
     row.write_text(json.dumps({"normalized": ROW.normalized, "assignment": ROW.assignment}))
-    answer = tmp_path / "answer.json"
-    answer.write_text(json.dumps({"assignment": ROW.label}))
+    answer = answered(tmp_path / "answer.json", ROW.label)
     for instance in (text, row):
         assert run.json("verify", instance, answer)["id"] == ROW.id == instance_id(ROW.normalized)
 

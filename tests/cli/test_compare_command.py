@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.backends.nvidia.assembled_kernels import LOOP, assembled, normalized, require_tools
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, answered
 from verilocc_bench.allocators import answer_from_assignment, linear_scan
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
@@ -40,13 +40,8 @@ def scanned(row: Row, path: Path) -> tuple[AllocationProblem, dict[str, str]]:
     """linear-scan's answer in a file."""
     problem = AllocationProblem.from_text(row.normalized)
     answer = answer_from_assignment(problem, linear_scan(problem))
-    path.write_text(json.dumps({"id": row.id, "assignment": answer}))
+    answered(path, answer, id=row.id)
     return problem, answer
-
-
-def labelled(row: Row, path: Path) -> Path:
-    path.write_text(json.dumps({"id": row.id, "assignment": row.label}))
-    return path
 
 
 @needs_llc
@@ -71,13 +66,13 @@ def test_an_answer_against_the_label(run: CommandLine, tmp_path: Path) -> None:
         assert metrics["waits"] == len(re.findall(r"^\ts_waitcnt", assembly, re.MULTILINE))
         assert metrics["instructions"] > metrics["waits"] > 0
         assert (folder / side / "kernel.o").read_bytes().startswith(b"\x7fELF")
-        answered = json.loads((folder / side / "answer.json").read_text())
-        assert answered == {"id": AMD_ROW.id, "assignment": assignment}
+        copied = json.loads((folder / side / "answer.json").read_text())
+        assert copied == {"id": AMD_ROW.id, "assignment": assignment}
     assert document["versions"]["llc"].startswith("22.")
     assert "banks" in document["words"][-1]
     assert str(tmp_path) not in out
     again = tmp_path / "again"
-    text = run(AMD_ROW.id, path, labelled(AMD_ROW, tmp_path / "l.json"), "-o", again).out
+    text = run(AMD_ROW.id, path, answered(tmp_path / "l.json", AMD_ROW.label), "-o", again).out
     assert text.endswith(f"wrote {again}\n")
     assert "loop_waits" in text
     for name in ("answer/kernel.o", "other/kernel.o", "other/kernel.s", "commands.sh"):
@@ -89,7 +84,7 @@ def test_equal_assignments_are_equal_and_the_commands_make_the_files_again(
     run: CommandLine, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    document = run.json(AMD_ROW.id, labelled(AMD_ROW, tmp_path / "l.json"), "-o", folder)
+    document = run.json(AMD_ROW.id, answered(tmp_path / "l.json", AMD_ROW.label), "-o", folder)
     assert document["answer"]["metrics"] == document["other"]["metrics"]
     assert document["answer"]["loops"] == document["other"]["loops"]
     cycles = document["answer"]["metrics"]["loop_cycles"]
@@ -108,7 +103,7 @@ def test_equal_assignments_are_equal_and_the_commands_make_the_files_again(
 def test_the_other_side_of_own_machine_ir_is_read_off_llc(run: CommandLine, tmp_path: Path) -> None:
     mir = tmp_path / "kernel.mir"
     mir.write_text(load_raw_row("mini", AMD_ROW.id).content)
-    path = labelled(AMD_ROW, tmp_path / "l.json")
+    path = answered(tmp_path / "l.json", AMD_ROW.label)
     document = run.json(mir, path, "--arch", "gfx942")
     assert document["other"]["name"].startswith("llvm-greedy 22.")
     assert document["other"]["metrics"] == document["answer"]["metrics"]
@@ -146,7 +141,7 @@ def test_without_llvm_mca_cycles_are_null(
         "verilocc_bench.backends.amdgpu.compare.find_analyzer",
         lambda: type(find_analyzer())(None, None, missing),
     )
-    document = run.json(AMD_ROW.id, labelled(AMD_ROW, tmp_path / "l.json"))
+    document = run.json(AMD_ROW.id, answered(tmp_path / "l.json", AMD_ROW.label))
     assert document["answer"]["metrics"]["loop_cycles"] is None
     assert any(missing in word for word in document["words"])
     assert "llvm-mca" not in document["versions"]
@@ -155,7 +150,7 @@ def test_without_llvm_mca_cycles_are_null(
 def test_bad_input_is_one_line(
     run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = labelled(AMD_ROW, tmp_path / "l.json")
+    path = answered(tmp_path / "l.json", AMD_ROW.label)
     run.refuses(["0000000000000000", path], "neither a file nor an id")
     run.refuses([AMD_ROW.id, path, "-o", path], str(path), "expected a folder")
     monkeypatch.delenv("VERILOCC_BENCH_LLC", raising=False)
@@ -166,9 +161,8 @@ def test_bad_input_is_one_line(
 @needs_llc
 def test_a_wrong_answer_writes_nothing(run: CommandLine, tmp_path: Path) -> None:
     assert AMD_ROW.label is not None
-    good = labelled(AMD_ROW, tmp_path / "l.json")
-    wrong = tmp_path / "wrong.json"
-    wrong.write_text(json.dumps({"assignment": dict.fromkeys(AMD_ROW.label, "v0")}))
+    good = answered(tmp_path / "l.json", AMD_ROW.label)
+    wrong = answered(tmp_path / "wrong.json", dict.fromkeys(AMD_ROW.label, "v0"))
     folder = tmp_path / "out"
     for pair in ((wrong,), (good, wrong)):
         out, err = run(AMD_ROW.id, *pair, "-o", folder, status=1)
@@ -192,9 +186,6 @@ def test_cubins(run: CommandLine, tmp_path: Path) -> None:
     assert answer["metrics"]["runnable"] == answer["cubin"]["runnable"]
     assert answer["metrics"]["occupancy"] > 0
     assert (folder / "answer" / "kernel.cubin").read_bytes().startswith(b"\x7fELF")
-    edits = {"insert": [{"at": [0, 0], "spill": ["slot0", "%0"]}]}
-    path.write_text(json.dumps({"assignment": {"%0": "R0"}, "edits": edits}))
-    run.refuses([NVIDIA_ROW.id, path], "edits are lowered on gfx90a and gfx942 only")
 
 
 @pytest.mark.slow
@@ -203,9 +194,7 @@ def test_a_cubin_of_ones_own(run: CommandLine, tmp_path: Path) -> None:
     cubin.write_bytes(assembled(LOOP))
     problem = normalized(cubin.read_bytes(), 255)
     own = answer_from_assignment(AllocationProblem(problem.function), problem.assignment)
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({"assignment": own}))
-    text, err = run(cubin, path)
+    text, err = run(cubin, answered(tmp_path / "a.json", own))
     assert err == ""
     assert "\nanswer: runnable\nthe compiler: runnable\n" in text
     assert re.search(r"^changed_instructions +0 +0 +0$", text, re.MULTILINE)
@@ -240,7 +229,7 @@ def test_names_that_llvm_puts_in_quotes(run: CommandLine, tmp_path: Path, name: 
     text = NAMED.replace("@NAME", f'@"{quoted}"').replace("NAME", json.dumps(name))
     machine_ir, answer, folder = tmp_path / "k.mir", tmp_path / "a.json", tmp_path / "out"
     machine_ir.write_text(text)
-    answer.write_text(json.dumps({"assignment": {"%0": "v0", "%1": "v6"}}))
+    answered(answer, {"%0": "v0", "%1": "v6"})
     document = run.json(machine_ir, answer, "--arch", "gfx942", "-o", folder)
     assert document["function"] == name
     assert document["answer"]["metrics"]["vgprs"] == 7

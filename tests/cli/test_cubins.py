@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, answered
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.tools import assemble, find_tool
 
@@ -81,14 +81,13 @@ def test_from_a_cubin_to_a_verdict(write: Write, tmp_path: Path, run: CommandLin
     run("normalize", path, "--map", names, "-o", text)
     assert "registers R:126 " in text.read_text()  # 512 threads, of which ptxas keeps two back
     originals = json.loads(names.read_text())
-    answer = tmp_path / "answer.json"
-    answer.write_text(json.dumps({"assignment": originals}))
+    answer = answered(tmp_path / "answer.json", originals)
     run("verify", path, answer)
     run("verify", text, answer)
     run("allocate", "--model", "linear-scan", path, "-o", answer)
     run("verify", path, answer, "--arch", "sm_80")
     first = next(iter(originals))
-    answer.write_text(json.dumps({"assignment": originals | {first: "R1"}}))
+    answered(answer, originals | {first: "R1"})
     assert "R1 is reserved" in run("verify", path, answer, status=1).out
     assert "registers R:62 " in run("normalize", path, "--max-threads", "1024").out
 
@@ -106,7 +105,7 @@ def test_a_kernel_that_cannot_be_read_leaves_the_others(
     names, answer, lowered = (tmp_path / name for name in ("names", "answer", "lowered.cubin"))
     one = [str(path), "--function", "square"]
     run("normalize", *one, "--map", names)
-    answer.write_text(json.dumps({"assignment": json.loads(names.read_text())}))
+    answered(answer, json.loads(names.read_text()))
     run("lower", *one, answer, "-o", lowered)
     run.refuses(["normalize", path, "--function", "damaged"], path, "nvdisasm", "0x00000010")
     run.refuses(["normalize", path], path, "several kernels", "--list", "damaged", "square")

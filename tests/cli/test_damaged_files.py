@@ -28,7 +28,7 @@ def test_a_file(kind: Callable[[Path], DamagedKind], copies: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("copies", [FEW, ALL])
-@pytest.mark.parametrize("kind", OF_AN_ARENA, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", OF_AN_ARENA.values(), ids=OF_AN_ARENA)
 def test_a_file_of_a_run_or_a_submission(
     kind: Callable[[Path, Arena], DamagedKind],
     copies: int,

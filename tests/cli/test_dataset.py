@@ -34,6 +34,7 @@ def _bad(good: Path, tmp_path: Path) -> Path:
 def test_check(good: Path, bad: Path, run: CommandLine) -> None:
     out = run("dataset", "check", good, "--jobs", "1").out
     assert out == "7 rows, 18 files, labels verified: nothing wrong\n"
+    assert run.json("dataset", "stats", "mini")
     check = ["dataset", "check", str(bad), "--jobs", "1", "--no-labels"]
     lines = run(*check, status=1).out.splitlines()
     assert lines[0] == "unlisted_file: 30"
@@ -89,7 +90,3 @@ def test_rebuild(good: Path, tmp_path: Path, cuda: None, run: CommandLine) -> No
     assert lines[0] == "triton is 3.7.1 here, the dataset was built with 1.0"
     assert lines[1] == "different"
     assert lines[-1] == "0 of 1 rows are the same again"
-
-
-def test_stats(run: CommandLine) -> None:
-    assert run.json("dataset", "stats", "mini")

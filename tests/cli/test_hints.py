@@ -59,7 +59,9 @@ def test_completion_knows_every_command(shell: str, run: CommandLine) -> None:
     assert "verilocc-bench" in script
 
 
-def test_bash_completes_commands_and_options(tmp_path: Path, run: CommandLine) -> None:
+def test_bash_completes_commands_and_options(
+    tmp_path: Path, run: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = tmp_path / "completion"
     script.write_text(run("completion", "bash").out)
     asked = {"eva": "evaluate", "evaluate --col": "--columns", "verify --judge ind": "independent"}
@@ -69,11 +71,8 @@ def test_bash_completes_commands_and_options(tmp_path: Path, run: CommandLine) -
             f"source {script}; COMP_WORDS=(verilocc-bench {words}); COMP_CWORD={count}; "
             '_shtab_verilocc_bench; echo "${COMPREPLY[@]}"'
         )
-        run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-        assert run.stdout.split() == [expected], run.stderr
-
-
-def test_completion_needs_its_extra(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [expected], done.stderr
     monkeypatch.setitem(sys.modules, "shtab", None)
     run.refuses(["completion", "bash"], "pip install -e '.[completion]'")
 

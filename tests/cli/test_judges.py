@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, answered
 from verilocc_bench.cli import verify_command
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
@@ -22,9 +22,7 @@ WRONG = [str(FOLDER / "one_branch.mir"), str(FOLDER / "one_branch.json"), "--arc
 @pytest.fixture
 def right(tmp_path: Path) -> list[str]:
     row = min((r for r in load_rows("mini").rows), key=lambda r: r.n_virtual_registers)
-    path = tmp_path / "answer.json"
-    path.write_text(json.dumps({"assignment": row.label}))
-    return [row.id, str(path)]
+    return [row.id, str(answered(tmp_path / "answer.json", row.label))]
 
 
 @pytest.mark.parametrize("judge", JUDGES)
@@ -71,7 +69,7 @@ def test_the_value_walk_says_why_it_was_not_run(tmp_path: Path, run: CommandLine
         ({"%99": "v3"}, "not a virtual register"),
         ({"%3": "s3"}, "the class allows"),
     ):
-        own.write_text(json.dumps({"assignment": {**answer["assignment"], **changed}}))
+        answered(own, {**answer["assignment"], **changed})
         command = ["verify", WRONG[0].replace("one_branch", "straight_line"), str(own)]
         assert said in run(*command, *WRONG[2:], "--judge", "value-walk", status=1).out
 
@@ -111,16 +109,14 @@ def test_a_function_that_is_too_large_for_one_judge(
 
 
 def test_more_findings_than_are_told(
-    tmp_path: Path, run: CommandLine, monkeypatch: pytest.MonkeyPatch
+    right: list[str], run: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify_command, "FINDINGS", 3)
-    row = min((r for r in load_rows("mini").rows), key=lambda r: r.n_virtual_registers)
-    path = tmp_path / "answer.json"
-    path.write_text(json.dumps({"assignment": {}}))
-    lines = run("verify", row.id, path, status=1).out.splitlines()
-    count = row.n_virtual_registers
+    count = min(row.n_virtual_registers for row in load_rows("mini").rows)
+    answered(Path(right[1]), {})
+    lines = run("verify", *right, status=1).out.splitlines()
     assert lines[0] == f"wrong: {count} findings ({count} missing); the first 3:"
     assert len(lines) == 4
-    document = run.json("verify", row.id, path, status=1)
+    document = run.json("verify", *right, status=1)
     assert len(document["findings"]) == 3
     assert document["untold"] == {"missing": count - 3}

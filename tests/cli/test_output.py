@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, answered
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_raw_row, load_rows
 
@@ -26,9 +26,7 @@ def _run(capfdbinary: pytest.CaptureFixture[bytes]) -> CommandLine:
 
 @pytest.fixture(name="answer")
 def _answer(tmp_path: Path) -> Path:
-    path = tmp_path / "answer.json"
-    path.write_text(json.dumps({"id": NVIDIA.id, "assignment": NVIDIA.label}))
-    return path
+    return answered(tmp_path / "answer.json", NVIDIA.label, id=NVIDIA.id)
 
 
 @pytest.fixture(name="commands")
@@ -115,8 +113,7 @@ def test_names_and_text_of_normalize(run: CommandLine, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("llc")
 def test_assembly_is_what_a_stream_gets(run: CommandLine, tmp_path: Path) -> None:
-    answer = tmp_path / "answer.json"
-    answer.write_text(json.dumps({"id": AMD.id, "assignment": AMD.label}))
+    answer = answered(tmp_path / "answer.json", AMD.label)
     run("lower", AMD.id, answer, "-o", tmp_path / "a.s")
     assert run("lower", AMD.id, answer, "-o", "-").out == (tmp_path / "a.s").read_bytes()
 

@@ -18,16 +18,14 @@ target triple = "amdgcn-amd-amdhsa"
 
 declare i32 @llvm.amdgcn.workitem.id.x()
 
-define amdgpu_kernel void @scaled_sum(ptr addrspace(1) %a, ptr addrspace(1) %b, float %s) #0 {
+define amdgpu_kernel void @sum_of_products(ptr addrspace(1) %a, ptr addrspace(1) %b) #0 {
 entry:
   %id = call i32 @llvm.amdgcn.workitem.id.x()
   %at.a = getelementptr <4 x float>, ptr addrspace(1) %a, i32 %id
   %at.b = getelementptr <4 x float>, ptr addrspace(1) %b, i32 %id
   %x = load <4 x float>, ptr addrspace(1) %at.a
   %y = load <4 x float>, ptr addrspace(1) %at.b
-  %one = insertelement <4 x float> poison, float %s, i32 0
-  %all = shufflevector <4 x float> %one, <4 x float> poison, <4 x i32> zeroinitializer
-  %product = fmul <4 x float> %x, %all
+  %product = fmul <4 x float> %x, %y
   %sum = fadd <4 x float> %product, %y
   store <4 x float> %sum, ptr addrspace(1) %at.b
   ret void
@@ -59,7 +57,7 @@ def test_what_llvm_ir_is() -> None:
 
 @pytest.mark.usefixtures("llc")
 def test_llvm_ir_has_the_compilers_answer(own_ir: Path) -> None:
-    problem = vb.load_problem(own_ir, function="scaled_sum")
+    problem = vb.load_problem(own_ir, function="sum_of_products")
     assert problem.arch == "gfx942"  # as the code says
     assert problem.label is not None
     assert problem.label_source.startswith("llvm-greedy 22.")
@@ -67,7 +65,7 @@ def test_llvm_ir_has_the_compilers_answer(own_ir: Path) -> None:
     assert vb.verify(problem, problem.label, judge="all").valid
     assert vb.allocate(problem, "compiler").assignment == problem.label
     with pytest.raises(vb.InputError, match="for gfx90a, this is for gfx942"):
-        vb.load_problem(own_ir, function="scaled_sum", arch="gfx90a")
+        vb.load_problem(own_ir, function="sum_of_products", arch="gfx90a")
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
@@ -76,7 +74,7 @@ def test_machine_ir_is_worked_with(
 ) -> None:
     path, names, answer = (tmp_path / name for name in ("own.mir", "map", "answer.json"))
     path.write_text(llc(LLVM_IR.replace("gfx942", arch), arch, "-O3", "-stop-before=greedy"))
-    chosen = (path, "--arch", arch, "--function", "scaled_sum")
+    chosen = (path, "--arch", arch, "--function", "sum_of_products")
     assert f"target {arch}" in run("normalize", *chosen, "--map", names).out
     registers = list(json.loads(names.read_text()))
     assert registers == [f"%{number}" for number in range(len(registers))]
@@ -102,14 +100,14 @@ def test_machine_ir_has_the_same_answer(own_ir: Path, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("llc")
 def test_the_commands(own_ir: Path, tmp_path: Path, run: CommandLine) -> None:
-    chosen = [str(own_ir), "--function", "scaled_sum"]
+    chosen = [str(own_ir), "--function", "sum_of_products"]
     answer, row = str(tmp_path / "answer.json"), str(tmp_path / "row.json")
     run("allocate", "--model", "best-or-compiler", *chosen, "-o", answer)
     run("verify", *chosen, answer)
     compared = run.json("compare", *chosen, answer)
     assert "llvm-greedy 22." in json.dumps(compared)
     told = run.json("problem", *chosen, "-o", row)
-    assert told["title"] == "own.ll: scaled_sum"
+    assert told["title"] == "own.ll: sum_of_products"
     assert told["its_answer"].startswith("valid: ")
     out = run("problem", row).out
     assert told["id"] in out
@@ -120,7 +118,7 @@ def test_the_commands(own_ir: Path, tmp_path: Path, run: CommandLine) -> None:
 
 @pytest.mark.usefixtures("llc")
 def test_bad_llvm_ir_is_told_in_one_line(own_ir: Path, run: CommandLine) -> None:
-    run.refuses(["problem", own_ir], "scaled_sum, copied")
+    run.refuses(["problem", own_ir], "sum_of_products, copied")
     assert run("normalize", "--list", own_ir).out.count(" yes ") == 2
     command = ["problem", own_ir, "--function", "copied"]
     own_ir.write_text(LLVM_IR.replace("fmul <4 x float>", "fmul <5 x float>"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, answered
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
@@ -28,11 +28,6 @@ SEED = 7
 NVIDIA = next(row for row in ROWS if row.arch == "sm_80")
 
 
-def write(path: Path, assignment: object) -> Path:
-    path.write_text(json.dumps({"id": ROW.id, "assignment": assignment}))
-    return path
-
-
 def wrong_assignment() -> dict[str, str]:
     """The label, but that a register lies where another one that is live lies."""
     assert ROW.label is not None
@@ -46,7 +41,7 @@ def test_the_compilers_own_allocation_and_the_label(run: CommandLine, tmp_path: 
     out = run("run", ROW.id).out
     assert "right numbers" in out
     assert "executed: " in out
-    document = run.json("run", ROW.id, write(tmp_path / "a.json", ROW.label))
+    document = run.json("run", ROW.id, answered(tmp_path / "a.json", ROW.label))
     assert (document["outcome"], document["same_bits"]) == ("right numbers", True)
     assert document["events"] == 0
     assert document["executed"]["s_waitcnt"] > 0
@@ -56,7 +51,7 @@ def test_the_compilers_own_allocation_and_the_label(run: CommandLine, tmp_path: 
 
 
 def test_execution_is_a_judge(run: CommandLine, tmp_path: Path) -> None:
-    right, wrong = write(tmp_path / "r", ROW.label), write(tmp_path / "w", wrong_assignment())
+    right, wrong = answered(tmp_path / "r", ROW.label), answered(tmp_path / "w", wrong_assignment())
     run("verify", ROW.id, right, "--judge", "machine-code")
     (word,) = run.json("verify", ROW.id, wrong, "--judge", "machine-code", status=1)["judges"]
     assert word["judge"] == "machine-code"
@@ -68,7 +63,7 @@ def test_work_groups_with_numbers_other_than_0_are_executed(
     run: CommandLine, tmp_path: Path
 ) -> None:
     spoilt = {**(ROW.label or {}), "%28": "s11"}  # where a work-group's number still lies
-    wrong = write(tmp_path / "w", spoilt)
+    wrong = answered(tmp_path / "w", spoilt)
     run("verify", ROW.id, wrong, status=1)
     judged = "verify", ROW.id, wrong, "--judge", "machine-code"
     run(*judged, status=1)
@@ -89,8 +84,7 @@ def test_a_scalar_that_is_overwritten_is_noticed(
     run: CommandLine, tmp_path: Path, start: str, spoilt: dict[str, str]
 ) -> None:
     row = next(row for row in ROWS if row.id.startswith(start))
-    wrong = tmp_path / "wrong.json"
-    wrong.write_text(json.dumps({"assignment": {**(row.label or {}), **spoilt}}))
+    wrong = answered(tmp_path / "wrong.json", {**(row.label or {}), **spoilt})
     (word,) = run.json("verify", row.id, wrong, "--judge", "execution", status=1)["judges"]
     assert word["execution"]["outcome"] in {"fault", "wrong numbers"}
 
@@ -105,7 +99,7 @@ def test_a_launch_has_a_work_group_whose_numbers_are_all_not_0() -> None:
 
 
 def test_comparisons_count_executed_instructions(run: CommandLine, tmp_path: Path) -> None:
-    right = write(tmp_path / "r", ROW.label)
+    right = answered(tmp_path / "r", ROW.label)
     out = run("compare", ROW.id, right, "--execute", "-o", tmp_path / "out").out
     executed = json.loads((tmp_path / "out" / "comparison.json").read_text())["executed"]
     assert executed["answer"] == executed["other"]

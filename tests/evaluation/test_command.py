@@ -552,15 +552,11 @@ def test_allocate_says_why_there_is_none(make: Make, problem: AllocationProblem)
         make("sys.exit(3)").allocate(Request(problem))
 
 
-def test_a_right_answer_arrives_whole(tmp_path: Path, make: Make) -> None:
+def test_a_right_answer_arrives_whole(make: Make) -> None:
     row = max(load_rows("mini").rows, key=lambda row: row.n_virtual_registers)
     problem = AllocationProblem.from_text(row.normalized)
     assert row.label is not None
-    (tmp_path / "label.json").write_text(json.dumps(row.label))
-    body = (
-        f"label = json.load(open({str(tmp_path / 'label.json')!r}))\n"
-        f"for r in requests(): say(answer(r, assignment=label))"
-    )
+    body = f"for r in requests(): say(answer(r, assignment={dict(row.label)}))"
     (response,) = ask(make(body), Request(problem))
     assert response.answer == Answer(row.label)
     assert Verifier(problem).verify(response.answer).valid
@@ -586,12 +582,8 @@ def test_failures_are_counted_by_kind(tmp_path: Path) -> None:
     )
     options = ["--samples", "4", "--memory-limit", "1024"]
     samples = evaluate(program, tmp_path / "out", *options)
-    assert [sample["failure"] for sample in samples] == [
-        "crashed",
-        "unparsable",
-        "no_answer",
-        None,
-    ]
+    failures = [sample["failure"] for sample in samples]
+    assert failures == ["crashed", "unparsable", "no_answer", None]
     assert samples[0]["message"] == "killed by SIGABRT, without an answer"
     assert samples[3]["verdict"]["valid"] is False
     program.write_text("import time\ntime.sleep(1000)\n")
@@ -601,10 +593,9 @@ def test_failures_are_counted_by_kind(tmp_path: Path) -> None:
 
 def test_a_guided_program_is_told_what_was_wrong(tmp_path: Path) -> None:
     row = next(r for r in load_rows("mini").rows if (r.arch, r.family) == ("gfx942", "gemm"))
-    (tmp_path / "label.json").write_text(json.dumps(row.label))
     program = tmp_path / "program.py"
     program.write_text(
-        HEAD + f"label = json.load(open({str(tmp_path / 'label.json')!r}))\n"
+        f"{HEAD}label = {dict(row.label or {})}\n"
         "for r in requests():\n"
         " last = r['feedback'][-1:]\n"
         " assert r['attempt'] == len(r['feedback'])\n"

@@ -46,18 +46,18 @@ def test_entries_come_back() -> None:
         assert "verilocc-bench 0.1.0, samples for each kernel: 1" in entry.notes
 
 
-def test_the_split_track_has_ids_of_its_own() -> None:
+def ids(given: dict[str, Any], dataset_id: str | None = None) -> list[str]:
+    text = eval_results_yaml(given, dataset_id)
+    return [entry.task_id for entry in parse_eval_result_entries(yaml.safe_load(text))]
+
+
+def test_the_ids_of_the_split_track_and_of_all_tasks() -> None:
     given = {"run": make_document(track="split")}
     given["run"]["dataset"]["name"] = "owner/kernels"
-    text = eval_results_yaml(given, "owner/kernels")
-    entries = parse_eval_result_entries(yaml.safe_load(text))
-    assert all(entry.task_id.startswith("split_") for entry in entries)
-
-
-def test_overall_is_of_the_whole_dataset() -> None:
-    text = eval_results_yaml(documents(config__arch=["gfx942"]), None)
-    ids = [entry.task_id for entry in parse_eval_result_entries(yaml.safe_load(text))]
-    assert [each for each in ids if each.startswith("overall")] == ["overall_text_free_pass@1"]
+    assert all(each.startswith("split_") for each in ids(given, "owner/kernels"))
+    # Overall is of the whole dataset.
+    found = ids(documents(config__arch=["gfx942"]))
+    assert [each for each in found if each.startswith("overall")] == ["overall_text_free_pass@1"]
 
 
 @pytest.mark.parametrize(

@@ -75,14 +75,11 @@ def test_without_code_there_is_one_clear_line(tmp_path: Path) -> None:
     problem = load_problems(arch="sm_80", limit=1)[0]
     with pytest.raises(InputError, match="--runnable needs the compiled code"):
         _ = PreparedProblem(problem).runnable_problem
+    with pytest.raises(InputError, match="--runnable is for --budget full"):
+        RunConfiguration("linear-scan", RUNNABLE, budget=BudgetChoice.BOUND)
     with pytest.raises(InputError, match="no machine code of"):
         CodeSource("mini", ("train",)).kernel(problem)
     text = tmp_path / "function.txt"
     text.write_text(problem.normalized)
     with pytest.raises(InputError, match="no compiled code"):
         allocate(load_problem(text), "linear-scan", runnable=True)
-
-
-def test_another_budget_has_no_code() -> None:
-    with pytest.raises(InputError, match="--runnable is for --budget full"):
-        RunConfiguration("linear-scan", RUNNABLE, budget=BudgetChoice.BOUND)

@@ -18,11 +18,8 @@ from verilocc_bench.evaluation.schema import check_results, read_results, result
 from verilocc_bench.settings.allocator import Decoding
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_one_and_knows_every_decoding() -> None:
     Draft202012Validator.check_schema(results_schema())
-
-
-def test_every_decoding_is_known() -> None:
     known = results_schema()["$defs"]["decoding"]["enum"]
     assert sorted(known) == sorted(decoding.value for decoding in Decoding)
 

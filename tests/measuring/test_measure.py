@@ -225,12 +225,6 @@ def prepared(arch: str, folder: Path, *options: str) -> Path:
     return output
 
 
-def own_launch(folder: Path) -> list[str]:
-    arrays = folder / "arrays.npz"
-    np.savez(arrays, x=np.arange(64, dtype=np.float32), n=np.int32(64), scale=np.float32(2))
-    return ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
-
-
 @pytest.mark.usefixtures("llc")
 def test_code_objects_there_and_back(tmp_path: Path, run: CommandLine) -> None:
     pytest.importorskip("triton")  # its linker
@@ -255,7 +249,9 @@ def test_code_objects_there_and_back(tmp_path: Path, run: CommandLine) -> None:
 @pytest.mark.usefixtures("llc")
 def test_a_launch_of_ones_own(tmp_path: Path, run: CommandLine) -> None:
     pytest.importorskip("triton")
-    options = own_launch(tmp_path)
+    arrays = tmp_path / "arrays.npz"
+    np.savez(arrays, x=np.arange(64, dtype=np.float32), n=np.int32(64), scale=np.float32(2))
+    options = ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
     folder = prepared("gfx942", tmp_path, *options)
     (kernel,) = json.loads((folder / "measure.json").read_text())["kernels"]
     assert (kernel["grid"], kernel["block"]) == ([2, 1, 1], [64, 1, 1])

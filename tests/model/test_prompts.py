@@ -156,6 +156,7 @@ def test_dead_end(name: str) -> None:
         ("whole", {"maximum_tokens": 0}, "at least 1 token"),
         ("whole", {"window_registers": 4}, "'whole' has no windows"),
         ("window", {"window_registers": 0}, "1 register or more, not 0"),
+        ("whole", {"decoding": Decoding.GUIDED, "feedback": FeedbackKind.REPAIR}, "cannot repair"),
     ],
 )
 def test_options_that_cannot_be_met(name: str, options: dict[str, object], message: str) -> None:
@@ -307,11 +308,6 @@ def test_resampling_tells_nothing(name: str) -> None:
     asked_of(name, with_it, options, feedback=(FEEDBACK,))
     asked_of(name, without, options)
     assert with_it.asks == without.asks
-
-
-def test_what_is_asked_at_once_cannot_be_repaired() -> None:
-    with pytest.raises(InputError, match="cannot repair"):
-        get_prompt_format("whole").check(REPAIRING)
 
 
 @pytest.mark.parametrize("row", SMALL, ids=lambda row: row.id)

@@ -12,7 +12,7 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits.findings import FindingKind
-from verilocc_bench.ir import RegisterClass, parse_function
+from verilocc_bench.ir import parse_function
 from verilocc_bench.verification import Verifier
 
 ROWS = load_rows("mini").rows
@@ -40,10 +40,6 @@ def named(state: RegisterState) -> dict[str, str]:
     return {f"%{r}": placements.legal[classes[r]][base] for r, base in state.placed.items()}
 
 
-def is_complete(state: RegisterState) -> bool:
-    return len(state.placed) == len(state.problem.function.virtual_registers)
-
-
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_completed_choices_are_valid_on_real_kernels(arch: str) -> None:
     completed = 0
@@ -51,7 +47,7 @@ def test_completed_choices_are_valid_on_real_kernels(arch: str) -> None:
         problem = AllocationProblem.from_text(row.normalized)
         for seed in range(2):
             state = choose_at_random(problem, random.Random(seed))
-            if is_complete(state):
+            if len(state.placed) == register_count(problem):
                 completed += 1
                 assert Verifier(problem).verify(named(state)).valid
     assert completed >= 2
@@ -250,6 +246,7 @@ def test_blockers_are_those_that_must_go_and_no_more() -> None:
     blocking = tied = fixed = free = 0
     for seed in range(120):
         problem = generated(seed)
+        classes = problem.function.virtual_registers
         everywhere = scatter(problem, random.Random(seed)).placed
         for register in range(register_count(problem)):
             placed = {other: base for other, base in everywhere.items() if other != register}
@@ -258,7 +255,7 @@ def test_blockers_are_those_that_must_go_and_no_more() -> None:
             alone = RegisterState(problem).legal(register)
             # In the order of the class, less what nothing could free.
             assert list(found) == list(alone), (seed, register)
-            fixed += len(problem.placements.legal[class_of(problem, register)]) - len(alone)
+            fixed += len(problem.placements.legal[classes[register]]) - len(alone)
             for base, others in found.items():
                 rest = {other: b for other, b in placed.items() if other not in others}
                 assert fits(problem, rest, register, base)
@@ -270,10 +267,6 @@ def test_blockers_are_those_that_must_go_and_no_more() -> None:
             tied += bool(found) and not state.bases(register)
     assert blocking > 280
     assert min(tied, free, fixed) > 3
-
-
-def class_of(problem: AllocationProblem, register: int) -> RegisterClass:
-    return problem.function.virtual_registers[register]
 
 
 def test_blockers_by_ties() -> None:

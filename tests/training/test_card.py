@@ -169,34 +169,31 @@ def test_what_is_shared_is_found(dataset: Path, folder: Path) -> None:
     assert "No row of any other split" not in text
 
 
-def test_another_dataset_is_refused(folder: Path) -> None:
-    document = json.loads((folder / "training.json").read_text())
+def test_what_is_refused_is_one_line(folder: Path, dataset: Path) -> None:
+    leakage, document = dataset / "leakage.json", json.loads((folder / "training.json").read_text())
+    leakage.write_text('{"rows": [{"id": "x"}]}')
+    with pytest.raises(InputError, match=r"leakage\.json: expected"):
+        write_card(folder, str(dataset))
     document["recipe"]["split"] = "test"
     describe(folder, document)
     with pytest.raises(InputError, match="another dataset"):
         write_card(folder, "mini")
-
-
-def test_a_file_that_is_no_training_is_refused(folder: Path) -> None:
     for wrong in ({}, [], {"recipe": {}, "dataset": {}, "versions": {}, "measured": {}}):
         describe(folder, wrong)
         with pytest.raises(InputError, match=r"training\.json: expected what"):
             read_training(folder)
 
 
-def test_a_wrong_leakage_file_is_one_line(dataset: Path, folder: Path) -> None:
-    (dataset / "leakage.json").write_text('{"rows": [{"id": "x"}]}')
-    with pytest.raises(InputError, match=r"leakage\.json: expected"):
-        write_card(folder, str(dataset))
-
-
 def test_results_of_this_model_are_shown_and_of_another_refused(
     folder: Path, dataset: Path, tmp_path: Path
 ) -> None:
     path, document = tmp_path / "results.json", make_document()
-    path.write_text(json.dumps(document))
-    overall = document["results"]["overall"]
-    text = write_card(folder, str(dataset), [path]).read_text()
+
+    def card() -> str:
+        path.write_text(json.dumps(document))
+        return write_card(folder, str(dataset), [path]).read_text()
+
+    overall, text = document["results"]["overall"], card()
     assert f"{overall['registers_ratio']:.3f}" in text
     assert f"{overall['bank_conflicts']:,}" in text
     document["config"] |= {
@@ -205,20 +202,17 @@ def test_results_of_this_model_are_shown_and_of_another_refused(
         "options": {"strategy": "greedy"},
     }
     document["versions"] = versions(language_model=True)
-    path.write_text(json.dumps(document))
-    assert "`window`, free, greedy" in write_card(folder, str(dataset), [path]).read_text()
+    assert "`window`, free, greedy" in card()
     document["config"]["options"]["window_registers"] = 4
-    path.write_text(json.dumps(document))
-    told = "`window` of 4, free, greedy"
-    assert told in write_card(folder, str(dataset), [path]).read_text()
-    guided = {"verifier_calls": 7, "feedback": "repair", "strategy": "random", "temperature": 0.5}
-    document["config"] |= {"options": guided}
-    path.write_text(json.dumps(document).replace('"decoding": "free"', '"decoding": "guided"'))
-    told = "`window`, guided (repair, 7 attempts), temperature 0.5 "
-    assert told in write_card(folder, str(dataset), [path]).read_text()
+    assert "`window` of 4, free, greedy" in card()
+    guided = make_document(decoding="guided")
+    document |= {key: guided[key] for key in ("results", "groups", "kernels")}
+    options = {"verifier_calls": 7, "feedback": "repair", "strategy": "random", "temperature": 0.5}
+    document["config"] |= {"decoding": "guided", "options": options}
+    assert "`window`, guided (repair, 7 attempts), temperature 0.5 " in card()
     (folder / "model.safetensors").write_bytes(b"other weights")
     with pytest.raises(InputError, match="another model"):
-        write_card(folder, str(dataset), [path])
+        card()
 
 
 def test_a_base_in_a_folder_is_not_named_on_the_hub(

@@ -65,14 +65,6 @@ def label_of(row: Row) -> dict[str, str]:
     return found
 
 
-def names_of(problem: AllocationProblem) -> list[str]:
-    return [f"%{number}" for number in range(len(problem.function.virtual_registers))]
-
-
-def inverse(order: tuple[int, ...]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
-
-
 def leads_on(function: Function, order: tuple[int, ...]) -> bool:
     """Whether each block that the entry leads to comes after one of its predecessors."""
     led, pending = {0}, [0]
@@ -98,20 +90,16 @@ def check_same_function(
     assert print_function(read) == text
     assert AllocationProblem.from_text(text).normalized == text
     # Put back it is the same bytes as before.
-    back, _ = reorder(other, {}, inverse(order))
+    back, _ = reorder(other, {}, sorted(range(len(order)), key=order.__getitem__))
     assert back.normalized == problem.normalized
     assert other.loop_depths == tuple(problem.loop_depths[block] for block in order)
     assert other.pressure.maximum == problem.pressure.maximum
-    if has_guards(problem.function):
+    if any(each.guard is not None for _, _, each in problem.function.instructions()):
         # Of the states that guards allow at a point pressure takes one, in case of doubt by the
         # numbers of lanes: so the count there, a lower bound, may be another.
         return
     for group, curve in problem.pressure.curves.items():
         assert sorted(other.pressure.curves[group]) == sorted(curve)
-
-
-def has_guards(function: Function) -> bool:
-    return any(instruction.guard is not None for _, _, instruction in function.instructions())
 
 
 def lifetimes(
@@ -197,7 +185,7 @@ def test_generated_functions(target: str) -> None:
         assert leads_on(problem.function, order)
         other, found = reorder(problem, answer, order)
         check_same_function(problem, other, order)
-        tags = {name: str(number) for number, name in enumerate(names_of(problem))}
+        tags = {f"%{n}": str(n) for n in range(len(problem.function.virtual_registers))}
         numbers = {int(t): int(key[1:]) for key, t in reorder(problem, tags, order)[1].items()}
         registers, blocks = range(len(numbers)), range(count)
         assert lifetimes(other, {n: n for n in registers}, {n: n for n in blocks}) == lifetimes(
