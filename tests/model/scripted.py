@@ -19,8 +19,6 @@ from verilocc_bench.model.language_model import (
 from verilocc_bench.model.prompts import PromptFormat
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-__all__ = ["ScriptedModel", "run_episode"]
-
 LOG_PROBABILITY = -0.25
 """Of every token, which is one character."""
 

@@ -28,10 +28,7 @@ def make(model: ScriptedModel, **settings: object) -> LanguageModelAllocator:
     return LanguageModelAllocator("m", model, first_format(chosen.prompt_format), chosen)
 
 
-@pytest.mark.parametrize(
-    ("context", "expected"),
-    [(9000, "whole"), (5000, "window")],
-)
+@pytest.mark.parametrize(("context", "expected"), [(9000, "whole"), (5000, "window")])
 def test_the_widest_that_fits_all(context: int, expected: str) -> None:
     allocator = make(ScriptedModel(context=context), prompt_format=AUTO)
     assert allocator.choose_format([SMALL, LARGE]) == expected

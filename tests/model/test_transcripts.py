@@ -47,12 +47,8 @@ def test_what_is_kept_is_read_and_recalled(tmp_path: Path) -> None:
         ("b", 0): ["b00", "b01", "b02"],
     }
     (first, *_) = read_transcripts(tmp_path)["a", PROBLEM.id, 0]
-    assert (first.tokens_in, first.tokens_out, first.finish, first.reasoning) == (
-        11,
-        7,
-        "length",
-        "hm",
-    )
+    told = (first.tokens_in, first.tokens_out, first.finish, first.reasoning)
+    assert told == (11, 7, "length", "hm")
     assert first.prompt_text == "[system]\nbe brief\n\n[user]\né 0"
     lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     assert (len(lines), lines[0]["seed"], lines[0]["log_probability"]) == (9, 5, -1.75)

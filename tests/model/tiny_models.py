@@ -83,8 +83,6 @@ def save_model(
     tokenizer: Any | None = None,
     *,
     context: int = 512,
-    hidden: int = 32,
-    seed: int = 0,
     chat_template: str | None = None,
     begin: bool = False,
 ) -> Path:
@@ -104,11 +102,11 @@ def save_model(
     )
     if chat_template is not None:
         fast.chat_template = chat_template
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     configuration = LlamaConfig(
         vocab_size=len(fast),
-        hidden_size=hidden,
-        intermediate_size=2 * hidden,
+        hidden_size=32,
+        intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
