@@ -188,6 +188,7 @@ def test_results_of_this_model_are_shown_and_of_another_refused(
     folder: Path, dataset: Path, tmp_path: Path
 ) -> None:
     path, document = tmp_path / "results.json", make_document()
+    document["config"]["prompt"] = None  # of no language model
 
     def card() -> str:
         path.write_text(json.dumps(document))
