@@ -86,7 +86,7 @@ def test_standard_output_gets_what_a_file_gets(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_o_cannot_be(
+def test_an_output_that_is_no_file(
     run: CommandLine, commands: dict[str, list[object]], tmp_path: Path, name: str
 ) -> None:
     for place, said in (

@@ -54,7 +54,7 @@ def test_who_cannot_be_asked_is_bad_input(run: CommandLine) -> None:
     run.refuses(["evaluate", "--model", f"{MODULE}:CannotBeAsked", *ONE], "ValueError: who knows")
 
 
-def test_an_answer_of_its_own_is_no_failure_of_the_command(run: CommandLine) -> None:
+def test_an_allocator_that_ends_the_program_is_told(run: CommandLine) -> None:
     printed = run("allocate", "--model", f"{MODULE}:ends", ROW.id, status=1)
     assert printed.out == ""
     assert "crashed: SystemExit: 7" in printed.err
