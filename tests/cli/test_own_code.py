@@ -102,7 +102,7 @@ def test_machine_ir_has_the_same_answer(own_ir: Path, tmp_path: Path) -> None:
 def test_the_commands(own_ir: Path, tmp_path: Path, run: CommandLine) -> None:
     chosen = [str(own_ir), "--function", "sum_of_products"]
     answer, row = str(tmp_path / "answer.json"), str(tmp_path / "row.json")
-    run("allocate", "--model", "best-or-compiler", *chosen, "-o", answer)
+    run("allocate", "--model", "linear-scan", *chosen, "-o", answer)
     run("verify", *chosen, answer)
     compared = run.json("compare", *chosen, answer)
     assert "llvm-greedy 22." in json.dumps(compared)
