@@ -29,6 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
+from tests.command_line import CommandLine
 from tests.sampling import is_further
 from verilocc_bench.backends.nvidia import tools as cuda_tools
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, find_tool
@@ -147,3 +148,9 @@ def llc() -> Callable[..., str]:
         return result.stdout
 
     return run
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """The command line."""
+    return CommandLine(capsys)

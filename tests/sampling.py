@@ -14,7 +14,6 @@ ASKED_OF_MUTANTS = (
     "tests/analysis",
     "tests/verification",
     "tests/backends",
-    "tests/evaluation/test_bootstrap.py",
     "tests/evaluation/test_comparison.py",
     "tests/evaluation/test_ledger.py",
     "tests/evaluation/test_metrics.py",
@@ -27,7 +26,6 @@ FURTHER = (
     # They ask of thousands of functions what test_small_functions asks of hundreds.
     r"test_mutation\.py",
     r"test_symbolic_paths\.py",
-    r"bootstrap_intervals_cover",
     r"huge_wrong_answer",
     # Kernels of the embedded dataset, and of LLVM's own tests.
     r"-[0-9a-f]{16}\]$",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import gc
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import verilocc_bench as vb
+from tests.command_line import CommandLine, without_times
 from verilocc_bench.allocators import Request
-from verilocc_bench.cli import main
-from verilocc_bench.settings.language_model import SamplingStrategy
 
-SMALL = {"arch": "gfx942", "limit": 1}
+SMALL: Any = {"arch": "gfx942", "limit": 1}
 
 
 def by_linear_scan(problem: vb.AllocationProblem, seed: int) -> vb.Answer:
@@ -33,8 +33,8 @@ class Everything:
 
 
 def test_a_function_scores_as_its_name_does() -> None:
-    mine = vb.evaluate(by_linear_scan, **SMALL)  # type: ignore[arg-type]
-    built_in = vb.evaluate("linear-scan", **SMALL)  # type: ignore[arg-type]
+    mine = vb.evaluate(by_linear_scan, **SMALL)
+    built_in = vb.evaluate("linear-scan", **SMALL)
     assert mine.models == ("python:tests.api.test_evaluating:by_linear_scan",)
     for key in ("pass@1", "registers_ratio", "bank_conflicts"):
         own, other = (r.document["results"]["overall"][key] for r in (mine, built_in))
@@ -47,19 +47,19 @@ def test_a_function_scores_as_its_name_does() -> None:
     assert "sign test" in repr(comparison)
 
 
-def test_the_command_line_gives_the_same_document(tmp_path: Path) -> None:
-    results = vb.evaluate("linear-scan", output_path=tmp_path / "own", **SMALL)  # type: ignore[arg-type]
-    arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path / "other")]
-    assert main(["evaluate", "--model", "linear-scan", *arguments]) == 0
-    other = vb.load_results(tmp_path / "other").document
-    for key in ("config", "dataset", "seed"):
-        assert results.document[key] == other[key]
-    for own, another in zip(results.document["kernels"], other["kernels"], strict=True):
-        assert own == another
+def test_the_command_line_gives_the_same_document(tmp_path: Path, run: CommandLine) -> None:
+    vb.evaluate("linear-scan", output_path=tmp_path / "own", **SMALL)
+    arguments = ("--arch", "gfx942", "--limit", "1", "--output-path", tmp_path / "other")
+    printed = run.json("evaluate", "--model", "linear-scan", *arguments)
+    own, other = (vb.load_results(tmp_path / name).document for name in ("own", "other"))
+    assert without_times(own) == without_times(other)
+    assert without_times(printed) == without_times(other)
 
 
-def test_failures_keep_the_traceback(tmp_path: Path) -> None:
-    results = vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+def test_failures_keep_their_traceback_and_the_command_shows_it(
+    tmp_path: Path, run: CommandLine
+) -> None:
+    results = vb.evaluate(crashes, output_path=tmp_path, **SMALL)
     failures = results.failures()
     assert [failure.kind for failure in failures] == ["crashed", "crashed"]
     first = failures[0]
@@ -70,29 +70,21 @@ def test_failures_keep_the_traceback(tmp_path: Path) -> None:
     assert "see failures()" in str(results)
     lines = (tmp_path / "samples.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["traceback"] == first.traceback
-    again = vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+    again = vb.evaluate(crashes, output_path=tmp_path, **SMALL)
     assert again.failures() == failures
-
-
-def test_the_command_failures_shows_tracebacks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = "python:tests.api.test_evaluating:crashes"
-    arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path)]
-    assert main(["evaluate", "--model", model, *arguments]) == 0
-    assert f"see one: verilocc-bench failures {tmp_path} --id " in capsys.readouterr().err
-    assert main(["failures", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
+    model = ("--model", results.models[0])
+    arguments = ("--arch", "gfx942", "--limit", "1", "--output-path", tmp_path)
+    said = run("evaluate", *model, *arguments).err
+    assert f"see one: verilocc-bench failures {tmp_path} --id " in said
+    out = run("failures", tmp_path).out
     assert out.count('raise LookupError("a reason")') == 1
     assert out.count("crashed: LookupError: a reason") == 2
-    assert main(["failures", str(tmp_path), "--id", "nothing"]) == 2
-    assert "nothing" in capsys.readouterr().err
-    assert main(["failures", str(tmp_path), "--json"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    run.refuses(["failures", tmp_path, "--id", "nothing"], "nothing")
+    assert len(run("failures", tmp_path, "--json").out.splitlines()) == 2
 
 
 def test_a_wrong_answer_is_a_failure_with_its_first_finding() -> None:
-    results = vb.evaluate([Everything(), "linear-scan"], **SMALL)  # type: ignore[arg-type]
+    results = vb.evaluate([Everything(), "linear-scan"], **SMALL)
     assert len(results) == 2
     failures = results.failures()
     assert {failure.kind for failure in failures} == {"invalid"}
@@ -108,7 +100,7 @@ def test_a_wrong_answer_is_a_failure_with_its_first_finding() -> None:
 
 
 def test_results_are_saved_and_loaded(tmp_path: Path) -> None:
-    results = vb.evaluate(["linear-scan", "graph-coloring"], **SMALL)  # type: ignore[arg-type]
+    results = vb.evaluate(["linear-scan", "graph-coloring"], **SMALL)
     folders = results.folders
     results.save(tmp_path / "runs")
     again = vb.load_results(tmp_path / "runs")
@@ -128,7 +120,7 @@ def test_results_are_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_of_samples_is_named(tmp_path: Path) -> None:
-    vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+    vb.evaluate(crashes, output_path=tmp_path, **SMALL)
     path = tmp_path / "samples.jsonl"
     path.write_text('{"valid": false}\n')
     with pytest.raises(vb.InputError, match="expected a sample") as caught:
@@ -147,29 +139,6 @@ def test_what_cannot_be_asked() -> None:
     ):
         with pytest.raises(vb.InputError, match=told):
             vb.evaluate(**arguments)  # type: ignore[arg-type]
-
-
-def test_runs_of_different_tracks_are_not_compared() -> None:
-    assign = vb.evaluate("linear-scan", **SMALL)  # type: ignore[arg-type]
-    tight = vb.evaluate("linear-scan", budget="bound", **SMALL)  # type: ignore[arg-type]
-    with pytest.raises(vb.InputError, match="different budgets"):
-        assign.compare(tight)
-
-
-def test_several_samples_of_a_language_model_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    from verilocc_bench.api import models
-
-    asked = []
-
-    def resolved(_name: str, settings: object, _jobs: int) -> object:
-        asked.append(settings)
-        raise vb.InputError("seen")
-
-    monkeypatch.setattr(models, "resolve_model", resolved)
-    for samples in (1, 2):
-        with pytest.raises(vb.InputError, match="seen"):
-            vb.evaluate("http://localhost:1/v1", samples=samples, model_name="m")
-    assert [settings.strategy for settings in asked] == [None, SamplingStrategy.RANDOM]
 
 
 def test_the_revision_of_a_function_is_that_of_its_module() -> None:

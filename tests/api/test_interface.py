@@ -31,12 +31,9 @@ def test_the_stub_has_the_names_that_the_package_has() -> None:
         assert getattr(vb, name) is not None
 
 
-def test_no_room_has_the_name_of_a_function() -> None:
+def test_names_are_of_one_thing_each() -> None:
     rooms = {path.stem for path in (ROOT / "verilocc_bench").iterdir()}
     assert not rooms & set(vb._HOME)
-
-
-def test_an_unknown_name_is_said() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = vb.no_such_name  # type: ignore[attr-defined]
 

@@ -10,13 +10,18 @@ import pytest
 import verilocc_bench as vb
 from verilocc_bench.allocators import graph_coloring, linear_scan
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import load_rows
+from verilocc_bench.dataset import Dataset, load_rows
 
 ROWS = [row for row in load_rows("mini").rows if row.arch == "gfx942"][:2]
 ROW = ROWS[0]
 
 
-def test_problems_are_the_rows() -> None:
+@pytest.fixture(scope="module")
+def problem() -> vb.Problem:
+    return vb.load_problem(ROW.id)
+
+
+def test_problems_are_the_rows(problem: vb.Problem) -> None:
     found = vb.load_problems("mini", arch="gfx942", limit=2)
     assert [problem.id for problem in found] == [row.id for row in ROWS]
     problem = found[0]
@@ -48,9 +53,21 @@ def test_a_problem_of_a_file_and_of_an_id(tmp_path: Path) -> None:
         vb.load_problem("0123456789abcdef")
 
 
+def test_the_only_row_of_a_kernel_has_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *others = load_rows("mini").rows
+    named = [row for row in (first, *others) if row.kernel == "gemm"]
+    with pytest.raises(vb.InputError, match=f"rows are of the kernel 'gemm': {named[0].id}"):
+        vb.load_problem("gemm")
+    other = next(row for row in others if row.kernel != first.kernel)
+    found = Dataset("mini", None, "test", "assign", (first, other))
+    monkeypatch.setattr("verilocc_bench.api.problems.load_rows", lambda *_, **__: found)
+    assert vb.load_problem(first.kernel).id == first.id
+
+
 @pytest.mark.parametrize("allocator", [linear_scan, graph_coloring])
-def test_what_an_allocator_gives_is_what_verify_takes(allocator: object) -> None:
-    problem = vb.load_problem(ROW.id)
+def test_what_an_allocator_gives_is_what_verify_takes(
+    problem: vb.Problem, allocator: object
+) -> None:
     assignment = allocator(problem)  # type: ignore[operator]
     assert vb.verify(problem, assignment).valid
     answer = vb.allocate(problem, allocator.__name__.replace("_", "-"))  # type: ignore[attr-defined]
@@ -58,8 +75,7 @@ def test_what_an_allocator_gives_is_what_verify_takes(allocator: object) -> None
     assert vb.verify(ROW.id, dict(answer.assignment)).valid
 
 
-def test_every_judge_is_asked() -> None:
-    problem = vb.load_problem(ROW.id)
+def test_every_judge_is_asked(problem: vb.Problem) -> None:
     answer = vb.allocate(problem, "linear-scan")
     verdict = vb.verify(problem, answer, judge="all")
     assert verdict == vb.verify(problem, answer) == vb.verify(problem, answer, judge="independent")
@@ -72,10 +88,11 @@ def test_every_judge_is_asked() -> None:
         vb.verify(problem, answer, judge="nobody")
 
 
-def test_judges_that_disagree_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judges_that_disagree_are_an_error(
+    problem: vb.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from verilocc_bench.verification.judges import Judges, Opinion, Word
 
-    problem = vb.load_problem(ROW.id)
     answer = vb.allocate(problem, "linear-scan")
     right = vb.verify(problem, answer)
     wrong = vb.verify(problem, {**answer.assignment, "%0": "s200"})
@@ -85,8 +102,7 @@ def test_judges_that_disagree_are_an_error(monkeypatch: pytest.MonkeyPatch) -> N
         vb.verify(problem, answer, judge="all")
 
 
-def test_a_wrong_answer_says_so() -> None:
-    problem = vb.load_problem(ROW.id)
+def test_a_wrong_answer_says_so(problem: vb.Problem) -> None:
     everything = dict.fromkeys(vb.allocate(problem, "linear-scan").assignment, "v0")
     verdict = vb.verify(problem, everything)
     assert not verdict.valid
@@ -96,8 +112,7 @@ def test_a_wrong_answer_says_so() -> None:
         vb.verify(problem, [])  # type: ignore[arg-type]
 
 
-def test_an_answer_file_is_an_answer(tmp_path: Path) -> None:
-    problem = vb.load_problem(ROW.id)
+def test_an_answer_file_is_an_answer(problem: vb.Problem, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     path.write_text(json.dumps({"id": ROW.id, "assignment": ROW.label}))
     assert vb.verify(problem, path).valid
@@ -106,8 +121,7 @@ def test_an_answer_file_is_an_answer(tmp_path: Path) -> None:
         vb.verify(problem, str(path))
 
 
-def test_an_allocator_without_an_answer() -> None:
-    problem = vb.load_problem(ROW.id)
+def test_an_allocator_without_an_answer(problem: vb.Problem) -> None:
 
     def broken(_problem: AllocationProblem, _seed: int) -> dict[str, str]:
         raise LookupError("a reason")
@@ -116,20 +130,14 @@ def test_an_allocator_without_an_answer() -> None:
         vb.allocate(problem, broken)
     with pytest.raises(vb.InputError, match="no setting 'temperature'"):
         vb.allocate(problem, "linear-scan", temperature=1)
+    assert vb.allocate(problem, "linear-scan", decoding="guided", verifier_calls=2).assignment
     with pytest.raises(vb.InputError, match="decoding='loud'"):
         vb.allocate(problem, "linear-scan", decoding="loud")
     with pytest.raises(vb.InputError, match="is not an allocator"):
         vb.allocate(problem, 7)
 
 
-def test_settings_are_those_of_the_command_line() -> None:
-    problem = vb.load_problem(ROW.id)
-    answer = vb.allocate(problem, "linear-scan", decoding="guided", verifier_calls=2)
-    assert vb.verify(problem, answer).valid
-
-
-def test_a_bound_is_below_every_answer() -> None:
-    problem = vb.load_problem(ROW.id)
+def test_a_bound_is_below_every_answer(problem: vb.Problem) -> None:
     found = vb.bound(problem, solver=False)
     used = vb.verify(problem, vb.allocate(problem, "linear-scan")).registers_used
     assert used is not None
@@ -137,8 +145,7 @@ def test_a_bound_is_below_every_answer() -> None:
     assert f"at least {found.value} registers of vector" in repr(found)
 
 
-def test_lowering(tmp_path: Path) -> None:
-    problem = vb.load_problem(ROW.id)
+def test_lowering(problem: vb.Problem, tmp_path: Path) -> None:
     answer = vb.allocate(problem, "linear-scan")
     lowered = vb.lower(problem, answer, tmp_path / "kernel.mir")
     assert (tmp_path / "kernel.mir").read_text() == lowered.data
@@ -154,8 +161,7 @@ def test_lowering(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pictures(tmp_path: Path) -> None:
-    problem = vb.load_problem(ROW.id)
+def test_pictures(problem: vb.Problem, tmp_path: Path) -> None:
     picture = vb.show(problem)
     assert picture._repr_png_() == picture.data
     assert picture.data.startswith(b"\x89PNG")

@@ -80,12 +80,14 @@ def damaged(whole: bytes, generator: random.Random) -> bytes:
     return bytes(data)
 
 
-def faults(kind: DamagedKind, seed: int, copies: int, folder: Path) -> Iterator[str]:
+def faults(
+    kind: DamagedKind, seed: int, copies: int, folder: Path, *, whole: bool
+) -> Iterator[str]:
     """What goes wrong with damaged copies: the copy, the command, and what it did.
 
-    A whole copy comes first, which shows that the commands read it.
+    With `whole`, a whole copy comes first, which shows that the commands read it.
     """
-    for number in range(0 if kind.with_whole else 1, copies + 1):
+    for number in range(0 if whole and kind.with_whole else 1, copies + 1):
         content = kind.whole
         if number > 0:
             content = damaged(kind.whole, random.Random(f"{kind.name} {seed} {number}"))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from leaderboard import render, revalidate
 from tests.backends.nvidia import assembled_kernels
-from tests.cli.damaged_files import DamagedKind
+from tests.cli.damaged_files import Commands, DamagedKind
 from tests.conftest import TESTS
 from tests.leaderboard.submissions import Arena, submitted
 from tests.machine import assembly
@@ -21,12 +22,14 @@ from verilocc_bench.dataset import load_raw_row, load_rows
 ROWS = load_rows("mini").rows
 AMD = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
 LLVM_IR = TESTS / "backends" / "amdgpu" / "kernels" / "debug.ll"
+GFX942 = ("--arch", "gfx942")
 MODEL = "linear-scan"
+RESUMED = ("ledger", "samples", "answers")
 
 
-def _problem_commands(path: Path, out: Path, answer: Path, *options: str) -> list[list[object]]:
+def _problem_commands(answer: Path, *options: str) -> Commands:
     """What reads a problem."""
-    return [
+    return lambda path, out: [
         ["problem", path, *options, "-o", out / "row.json"],
         ["allocate", path, *options, "--model", "linear-scan", "-o", out / "answer.json"],
         ["verify", path, answer, *options],
@@ -35,16 +38,25 @@ def _problem_commands(path: Path, out: Path, answer: Path, *options: str) -> lis
     ]
 
 
-def _code_commands(path: Path, out: Path, answer: Path, *options: str) -> list[list[object]]:
+def _code_commands(answer: Path, *options: str, code: str = "code.s") -> Commands:
     """What reads compiled code."""
-    code = "code.cubin" if path.suffix == ".cubin" else "code.s"
-    return [
-        *_problem_commands(path, out, answer, *options),
+    return lambda path, out: [
+        *_problem_commands(answer, *options)(path, out),
         ["normalize", path, *options, "--map", out / "map", "-o", out / "text"],
         ["normalize", path, *options, "--list"],
         ["lower", path, answer, *options, "-o", out / code],
         ["compare", path, answer, *options],
     ]
+
+
+def _run_commands(code: Path | None, arrays: Path | None) -> Commands:
+    """What runs a code object; None for the file that is damaged."""
+
+    def commands(path: Path, out: Path) -> list[list[object]]:
+        command = ["run", code or path, "--arguments", arrays or path, "--grid", "1"]
+        return [[*command, "-o", out / "after.npz"]]
+
+    return commands
 
 
 def _answer_of(path: Path, folder: Path, *options: str) -> Path:
@@ -56,15 +68,12 @@ def _answer_of(path: Path, folder: Path, *options: str) -> Path:
 
 
 def code_object(folder: Path) -> DamagedKind:
-    arrays, whole = _arrays(folder), folder / "whole.o"
+    run, whole = _run_commands(None, _arrays(folder)), folder / "whole.o"
     whole.write_bytes(assembly.assembled(assembly.ADD_ONE))
-    answer = _answer_of(whole, folder)
-
-    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
-        run = ["run", path, "--arguments", arrays, "--grid", "1", "-o", out / "after.npz"]
-        return [run, *_code_commands(path, out, answer)]
-
-    return DamagedKind("kernel.o", whole.read_bytes(), commands)
+    read = _code_commands(_answer_of(whole, folder))
+    return DamagedKind(
+        "kernel.o", whole.read_bytes(), lambda path, out: [*run(path, out), *read(path, out)]
+    )
 
 
 def _arrays(folder: Path) -> Path:
@@ -76,65 +85,38 @@ def _arrays(folder: Path) -> Path:
 
 
 def arguments(folder: Path) -> DamagedKind:
-    arrays, code = _arrays(folder), folder / "kernel.o"
+    code = folder / "kernel.o"
     code.write_bytes(assembly.assembled(assembly.ADD_ONE))
-
-    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
-        return [["run", code, "--arguments", path, "--grid", "1", "-o", out / "after.npz"]]
-
-    return DamagedKind("arguments.npz", arrays.read_bytes(), commands)
+    return DamagedKind("arguments.npz", _arrays(folder).read_bytes(), _run_commands(code, None))
 
 
 def cubin(folder: Path) -> DamagedKind:
     whole = folder / "whole.cubin"
     whole.write_bytes(assembled_kernels.assembled(assembled_kernels.LOOP))
-    answer = _answer_of(whole, folder)
-
-    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
-        return _code_commands(path, out, answer)
-
+    commands = _code_commands(_answer_of(whole, folder), code="code.cubin")
     return DamagedKind("kernel.cubin", whole.read_bytes(), commands)
 
 
 def llvm_ir(folder: Path) -> DamagedKind:
-    options = ("--arch", "gfx942")
-    answer = _answer_of(LLVM_IR, folder, *options)
-
-    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
-        return _code_commands(path, out, answer, *options)
-
+    commands = _code_commands(_answer_of(LLVM_IR, folder, *GFX942), *GFX942)
     return DamagedKind("kernel.ll", LLVM_IR.read_bytes(), commands)
 
 
 def machine_ir(folder: Path) -> DamagedKind:
-    answer = _label(folder)
-
-    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
-        return _code_commands(path, out, answer, "--arch", "gfx942")
-
     content = load_raw_row("mini", AMD.id).content
-    return DamagedKind(
-        "kernel.mir", content.encode() if isinstance(content, str) else content, commands
-    )
+    whole = content.encode() if isinstance(content, str) else content
+    return DamagedKind("kernel.mir", whole, _code_commands(_label(folder), *GFX942))
 
 
 def normalized(folder: Path) -> DamagedKind:
-    answer = _label(folder)
-
-    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
-        return _problem_commands(path, out, answer)
-
-    return DamagedKind("function.txt", AMD.normalized.encode(), commands)
+    text = AMD.normalized.encode()
+    return DamagedKind("function.txt", text, _problem_commands(_label(folder)))
 
 
 def row(folder: Path) -> DamagedKind:
-    whole, answer = folder / "row.json", _label(folder)
+    whole = folder / "row.json"
     assert main(["problem", AMD.id, "-o", str(whole)]) == 0
-
-    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
-        return _problem_commands(path, out, answer)
-
-    return DamagedKind("row.json", whole.read_bytes(), commands)
+    return DamagedKind("row.json", whole.read_bytes(), _problem_commands(_label(folder)))
 
 
 def answer(folder: Path) -> DamagedKind:
@@ -157,11 +139,8 @@ def answer(folder: Path) -> DamagedKind:
 def proof(folder: Path) -> DamagedKind:
     whole = folder / "proof.json"
     assert main(["bound", AMD.id, "--no-solver", "-o", str(whole)]) == 0
-
-    def commands(path: Path, _out: Path) -> Sequence[Sequence[object]]:
-        return [["bound", AMD.id, "--check", path]]
-
-    return DamagedKind("proof.json", whole.read_bytes(), commands)
+    check = ["bound", AMD.id, "--check"]
+    return DamagedKind("proof.json", whole.read_bytes(), lambda path, _: [[*check, path]])
 
 
 def _label(folder: Path) -> Path:
@@ -189,18 +168,6 @@ def results(folder: Path, arena: Arena) -> DamagedKind:
     return DamagedKind("results.json", (run / "results.json").read_bytes(), commands)
 
 
-def ledger(folder: Path, arena: Arena) -> DamagedKind:
-    return _resumed(folder, arena, "ledger.jsonl")
-
-
-def samples(folder: Path, arena: Arena) -> DamagedKind:
-    return _resumed(folder, arena, "samples.jsonl")
-
-
-def answers(folder: Path, arena: Arena) -> DamagedKind:
-    return _resumed(folder, arena, "answers.jsonl")
-
-
 def predictions(folder: Path, arena: Arena) -> DamagedKind:
     run = _evaluated(folder, arena)
 
@@ -214,7 +181,7 @@ def predictions(folder: Path, arena: Arena) -> DamagedKind:
     return DamagedKind("predictions.jsonl", (run / "answers.jsonl").read_bytes(), commands)
 
 
-def _resumed(folder: Path, arena: Arena, name: str) -> DamagedKind:
+def _resumed(name: str, folder: Path, arena: Arena) -> DamagedKind:
     """A file of a run's folder, and the commands that read it."""
     run = _evaluated(folder, arena)
 
@@ -227,15 +194,7 @@ def _resumed(folder: Path, arena: Arena, name: str) -> DamagedKind:
     return DamagedKind(name, (run / name).read_bytes(), commands, name == "ledger.jsonl")
 
 
-def submission(folder: Path, arena: Arena) -> DamagedKind:
-    return _submitted(folder, arena, "submission.yaml")
-
-
-def submitted_answers(folder: Path, arena: Arena) -> DamagedKind:
-    return _submitted(folder, arena, "answers.jsonl")
-
-
-def _submitted(folder: Path, arena: Arena, name: str) -> DamagedKind:
+def _submitted(name: str, folder: Path, arena: Arena) -> DamagedKind:
     """A file of a submission's folder, and the commands that read it."""
     written = submitted(arena).write(folder / "submission")
 
@@ -282,14 +241,12 @@ def _copied(folder: Path, damaged: Path, out: Path) -> Path:
 
 KINDS = (code_object, arguments, cubin, llvm_ir, machine_ir, normalized, row, answer, proof)
 """Files by themselves."""
-OF_AN_ARENA = (
-    results,
-    ledger,
-    samples,
-    answers,
-    predictions,
-    submission,
-    submitted_answers,
-    revalidation,
-)
+OF_AN_ARENA: dict[str, Callable[[Path, Arena], DamagedKind]] = {
+    "results": results,
+    "predictions": predictions,
+    "revalidation": revalidation,
+    **{f"{name}.jsonl": partial(_resumed, f"{name}.jsonl") for name in RESUMED},
+    "submission": partial(_submitted, "submission.yaml"),
+    "submitted answers": partial(_submitted, "answers.jsonl"),
+}
 """Files of runs and submissions."""

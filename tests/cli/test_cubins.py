@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import CommandLine, answered
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.tools import assemble, find_tool
-from verilocc_bench.cli import main
 
 pytestmark = pytest.mark.slow
 
@@ -61,8 +62,11 @@ CALLER = KERNEL.replace("mul.lo.s32 %value1, %value0, %value0;",
                         "call (%value1), helper, (%value0);")  # fmt: skip
 
 
+Write = Callable[..., Path]
+
+
 @pytest.fixture
-def write(cuda: None, tmp_path: Path):  # type: ignore[no-untyped-def]
+def write(cuda: None, tmp_path: Path) -> Write:
     def make(ptx: str, name: str = "kernel.cubin") -> Path:
         path = tmp_path / name
         path.write_bytes(assemble(HEAD + ptx))
@@ -71,120 +75,67 @@ def write(cuda: None, tmp_path: Path):  # type: ignore[no-untyped-def]
     return make
 
 
-def refused(capsys: pytest.CaptureFixture[str], arguments: list[object], *said: object) -> None:
-    assert main([str(argument) for argument in arguments]) == 2
-    printed = capsys.readouterr()
-    assert not printed.out
-    assert printed.err.count("\n") == 1
-    for part in said:
-        assert str(part) in printed.err
-
-
-def test_from_a_cubin_to_a_verdict(
-    write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # type: ignore[no-untyped-def]
+def test_from_a_cubin_to_a_verdict(write: Write, tmp_path: Path, run: CommandLine) -> None:
     path = write(KERNEL.replace("NAME", "square"))
     names, text = tmp_path / "names.json", tmp_path / "kernel.txt"
-    assert main(["normalize", str(path), "--map", str(names), "-o", str(text)]) == 0
+    run("normalize", path, "--map", names, "-o", text)
     assert "registers R:126 " in text.read_text()  # 512 threads, of which ptxas keeps two back
     originals = json.loads(names.read_text())
-    answer = tmp_path / "answer.json"
-    answer.write_text(json.dumps({"assignment": originals}))
-    assert main(["verify", str(path), str(answer)]) == 0
-    assert main(["verify", str(text), str(answer)]) == 0
-    assert main(["allocate", "--model", "linear-scan", str(path), "-o", str(answer)]) == 0
-    assert main(["verify", str(path), str(answer), "--arch", "sm_80"]) == 0
+    answer = answered(tmp_path / "answer.json", originals)
+    run("verify", path, answer)
+    run("verify", text, answer)
+    run("allocate", "--model", "linear-scan", path, "-o", answer)
+    run("verify", path, answer, "--arch", "sm_80")
     first = next(iter(originals))
-    answer.write_text(json.dumps({"assignment": originals | {first: "R1"}}))
-    assert main(["verify", str(path), str(answer)]) == 1
-    assert "R1 is reserved" in capsys.readouterr().out
-    assert main(["normalize", str(path), "--max-threads", "1024"]) == 0
-    assert "registers R:62 " in capsys.readouterr().out
-
-
-def test_several_kernels(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    path = write(KERNEL.replace("NAME", "one") + KERNEL.replace("NAME", "two"))
-    refused(capsys, ["normalize", path], path, "several kernels", "--function", "one", "two")
-    refused(capsys, ["normalize", path, "--function", "three"], path, "three", "one", "two")
-    assert main(["normalize", str(path), "--function", "two"]) == 0
+    answered(answer, originals | {first: "R1"})
+    assert "R1 is reserved" in run("verify", path, answer, status=1).out
+    assert "registers R:62 " in run("normalize", path, "--max-threads", "1024").out
 
 
 def test_a_kernel_that_cannot_be_read_leaves_the_others(
-    write,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
+    write: Write, tmp_path: Path, run: CommandLine
 ) -> None:
     kernels = "".join(KERNEL.replace("NAME", name) for name in ("damaged", "square"))
     path = write(TEXTURE + FUNCTION + CALLER.replace("NAME", "caller") + kernels)
     data = path.read_bytes()
     code = read_cubin(data).kernel("damaged").code_offset + 16
     path.write_bytes(data[:code] + b"\xff" * 64 + data[code + 64 :])
-    assert main(["normalize", str(path), "--function", "square"]) == 0
-    text = capsys.readouterr().out
-    assert main(["normalize", str(write(KERNEL.replace("NAME", "square"), "one.cubin"))]) == 0
-    assert capsys.readouterr().out == text
+    text = run("normalize", path, "--function", "square").out
+    assert run("normalize", str(write(KERNEL.replace("NAME", "square"), "one.cubin"))).out == text
     names, answer, lowered = (tmp_path / name for name in ("names", "answer", "lowered.cubin"))
     one = [str(path), "--function", "square"]
-    assert main(["normalize", *one, "--map", str(names)]) == 0
-    answer.write_text(json.dumps({"assignment": json.loads(names.read_text())}))
-    assert main(["lower", *one, str(answer), "-o", str(lowered)]) == 0
-    capsys.readouterr()
-    refused(capsys, ["normalize", path, "--function", "damaged"], path, "nvdisasm", "0x00000010")
-    refused(capsys, ["normalize", path], path, "several kernels", "--list", "damaged", "square")
-    assert main(["normalize", str(path), "--list"]) == 0
-    table = [line.split(None, 2) for line in capsys.readouterr().out.splitlines()[2:]]
+    run("normalize", *one, "--map", names)
+    answered(answer, json.loads(names.read_text()))
+    run("lower", *one, answer, "-o", lowered)
+    run.refuses(["normalize", path, "--function", "damaged"], path, "nvdisasm", "0x00000010")
+    run.refuses(["normalize", path], path, "several kernels", "--list", "damaged", "square")
+    listed = run("normalize", path, "--list").out.splitlines()[2:]
+    table = [line.split(None, 2) for line in listed]
     rows = {name: rest for name, *rest in table}
     assert rows["square"][0] == "yes"
     reasons = {"damaged": "nvdisasm", "caller": "calls itself", "texture": "opcode TLD"}
     for name, reason in reasons.items():
         assert rows[name][0] == "no"
         assert reason in rows[name][1]
-    refused(capsys, ["normalize", path, "--list", "--function", "square"], "--list", "--function")
-    refused(capsys, ["normalize", path, "--list", "--arch", "gfx942"], path, "gfx942")
+    run.refuses(["normalize", path, "--list", "--function", "square"], "--list", "--function")
+    run.refuses(["normalize", path, "--list", "--arch", "gfx942"], path, "gfx942")
 
 
-def test_recursion(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    path = write(FUNCTION + CALLER.replace("NAME", "caller"))
-    refused(capsys, ["normalize", path], path, "caller", "CALL", "calls itself")
-
-
-def test_another_architecture(
-    cuda: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source, path = tmp_path / "kernel.ptx", tmp_path / "kernel.cubin"
-    source.write_text(HEAD.replace("sm_80", "sm_90") + KERNEL.replace("NAME", "square"))
-    subprocess.run([find_tool("ptxas"), "-arch=sm_90", source, "-o", path], check=True)
-    refused(capsys, ["normalize", path, "--arch", "sm_80"], path, "expected", "sm_80", "sm_90")
-
-
-def test_what_does_not_belong_together(
-    write,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
-) -> None:
+def test_what_does_not_belong_together(write: Write, tmp_path: Path, run: CommandLine) -> None:
     path = write(KERNEL.replace("NAME", "square"))
-    refused(capsys, ["normalize", path, "--arch", "gfx942"], path, "gfx942", "cubin")
+    run.refuses(["normalize", path, "--arch", "gfx942"], path, "gfx942", "cubin")
     text = tmp_path / "kernel.mir"
     text.write_text("---\nname: f\n...\n")
-    refused(capsys, ["normalize", text, "--arch", "sm_80"], text, "expected a cubin")
-    program = tmp_path / "program"
-    program.write_bytes(Path("/proc/self/exe").read_bytes()[:4096])
-    refused(capsys, ["normalize", program], program, "machine 190")
-
-
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])
-def test_a_truncated_cubin(write, share: float, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    path = write(KERNEL.replace("NAME", "square"))
-    data = path.read_bytes()
-    path.write_bytes(data[: int(len(data) * share)])
-    refused(capsys, ["normalize", path], path)
+    run.refuses(["normalize", text, "--arch", "sm_80"], text, "expected a cubin")
+    source = tmp_path / "kernel.ptx"
+    source.write_text(HEAD.replace("sm_80", "sm_90") + KERNEL.replace("NAME", "square"))
+    subprocess.run([find_tool("ptxas"), "-arch=sm_90", source, "-o", path], check=True)
+    run.refuses(["normalize", path, "--arch", "sm_80"], path, "expected", "sm_80", "sm_90")
 
 
 def test_a_missing_tool_is_named(
-    write,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
+    write: Write, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     path = write(KERNEL.replace("NAME", "square"))
     monkeypatch.setattr("verilocc_bench.backends.nvidia.tools._installed_file", lambda _: None)
-    refused(capsys, ["normalize", path], "nvidia-cuda-nvdisasm", "verilocc-bench[cubin]")
+    run.refuses(["normalize", path], "nvidia-cuda-nvdisasm", "verilocc-bench[cubin]")

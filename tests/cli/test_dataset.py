@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from dataset_builders.inspection import lists_check
+from tests.command_line import CommandLine
 from tests.dataset_builders.inspection_folders import SPLITS, draft
-from verilocc_bench.cli import main
 
 
 @pytest.fixture(autouse=True)
@@ -32,20 +31,19 @@ def _bad(good: Path, tmp_path: Path) -> Path:
     return bad
 
 
-def test_check(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dataset", "check", str(good), "--jobs", "1"]) == 0
-    assert capsys.readouterr().out == "7 rows, 18 files, labels verified: nothing wrong\n"
+def test_check(good: Path, bad: Path, run: CommandLine) -> None:
+    out = run("dataset", "check", good, "--jobs", "1").out
+    assert out == "7 rows, 18 files, labels verified: nothing wrong\n"
+    assert run.json("dataset", "stats", "mini")
     check = ["dataset", "check", str(bad), "--jobs", "1", "--no-labels"]
-    assert main(check) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = run(*check, status=1).out.splitlines()
     assert lines[0] == "unlisted_file: 30"
     assert lines[1] == "  notes0.txt: the manifest does not list this file"
     assert lines[-2:] == [
         "  … and 20 more (--json has all)",
         "7 rows, 48 files, labels not verified: 30 findings",
     ]
-    assert main([*check, "--json"]) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = run.json(*check, status=1)
     assert (document["passed"], document["rows"], len(document["findings"])) == (False, 7, 30)
     assert document["findings"][0] == {
         "kind": "unlisted_file",
@@ -73,39 +71,22 @@ def test_bad_usage(
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: CommandLine,
 ) -> None:
     pytest.importorskip("triton", reason="the extra 'build' is not installed")
     monkeypatch.chdir(tmp_path)
-    try:
-        status = main(["dataset", *arguments])
-    except SystemExit as end:
-        status = int(str(end.code))
-    output = capsys.readouterr()
-    assert status == 2
-    assert message in output.err
-    assert output.err.count("\n") == 1
-    assert not output.out
+    run.refuses(["dataset", *arguments], message)
 
 
-def test_rebuild(
-    good: Path, tmp_path: Path, cuda: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rebuild(good: Path, tmp_path: Path, cuda: None, run: CommandLine) -> None:
     pytest.importorskip("triton", reason="the extra 'build' is not installed")
     command = ["dataset", "rebuild", str(good), "--id", "52dedc6393ee792f", "--jobs", "1"]
-    assert main(command) == 0
-    assert capsys.readouterr().out == "1 of 1 rows are the same again\n"
+    assert run(*command).out == "1 of 1 rows are the same again\n"
     found = draft()
     found.manifest["versions"]["triton"] = "1.0"
     found.change("52dedc6393ee792f", kernel="gemm")
     folder = found.write(tmp_path)
-    assert main([*command[:2], str(folder), *command[3:]]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = run(*command[:2], folder, *command[3:], status=1).out.splitlines()
     assert lines[0] == "triton is 3.7.1 here, the dataset was built with 1.0"
     assert lines[1] == "different"
     assert lines[-1] == "0 of 1 rows are the same again"
-
-
-def test_stats(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dataset", "stats", "mini", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)

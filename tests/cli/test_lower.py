@@ -16,11 +16,11 @@ from tests.backends.nvidia.assembled_kernels import (
     normalized,
     require_tools,
 )
+from tests.command_line import CommandLine
 from verilocc_bench.allocators import NamedAssignment, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.architectures import KNOWN
 from verilocc_bench.backends.nvidia.cubin import read_cubin
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_raw_row, load_rows
 from verilocc_bench.ir import Assignment
 
@@ -29,13 +29,8 @@ ROW = min((row for row in ROWS if row.arch == "sm_80"), key=lambda row: row.n_in
 
 
 @pytest.fixture(name="run")
-def _run(capsys):  # type: ignore[no-untyped-def]
-    def run(*arguments: object) -> tuple[int, str, str]:
-        status = main(["lower", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def _run(run: CommandLine) -> CommandLine:
+    return run.of("lower")
 
 
 @pytest.fixture(name="cubin")
@@ -56,37 +51,35 @@ def answer(path: Path, assignment: Assignment | NamedAssignment) -> Path:
     return path
 
 
-def refused(result: tuple[int, str, str], *words: str) -> None:
-    status, out, err = result
-    assert (status, out) == (2, ""), result
-    assert err.count("\n") == 1
-    assert err.startswith("verilocc-bench lower: ")
-    for word in words:
-        assert word in err
+def writes_nothing(run: CommandLine, *words: object) -> None:
+    """A wrong answer is said, and no file is written."""
+    out, err = run(*words, status=1)
+    assert (out, "a wrong answer" in err) == ("", True)
+    assert not Path(str(words[-1])).exists()
 
 
-def test_the_compilers_own_answer_gives_the_same_file(run, cubin: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_compilers_own_answer_gives_the_same_file(
+    run: CommandLine, cubin: Path, tmp_path: Path
+) -> None:
     problem = normalized(cubin.read_bytes(), 255)
     own = answer_from_assignment(AllocationProblem(problem.function), problem.assignment)
     output = tmp_path / "new" / "out.cubin"
-    result = run(cubin, answer(tmp_path / "a.json", own), "-o", output)
-    assert result[::2] == (0, "")
-    assert "0 changed; 0 reuse marks cleared" in result[1]
-    assert result[1].endswith(f"\nthe compiler's own assignment\nwrote {output}\n")
+    out, err = run(cubin, answer(tmp_path / "a.json", own), "-o", output)
+    assert err == ""
+    assert "0 changed; 0 reuse marks cleared" in out
+    assert out.endswith(f"\nthe compiler's own assignment\nwrote {output}\n")
     assert output.read_bytes() == cubin.read_bytes()
 
 
 @pytest.mark.slow
-def test_another_answer_is_written_with_its_hazards(run, cubin: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_another_answer_is_written_with_its_hazards(
+    run: CommandLine, cubin: Path, tmp_path: Path
+) -> None:
     problem = normalized(cubin.read_bytes(), 255)
     other = answer(tmp_path / "a.json", linear_scan(problem))
     output = tmp_path / "out.cubin"
-    status, out, _ = run(cubin, other, "--arch", "sm_80", "-o", output)
-    assert status == 0
-    assert "not runnable: " in out
-    status, out, _ = run(cubin, other, "--function", "sums", "--json", "-o", output)
-    summary = json.loads(out)
-    assert status == 0
+    assert "not runnable: " in run(cubin, other, "--arch", "sm_80", "-o", output).out
+    summary = run.json(cubin, other, "--function", "sums", "-o", output)
     assert summary["function"] == "sums"
     assert not summary["runnable"]
     assert summary["verdict"] == "not runnable"
@@ -98,60 +91,54 @@ def test_another_answer_is_written_with_its_hazards(run, cubin: Path, tmp_path: 
     assert read_cubin(output.read_bytes()).kernels[0].register_count == summary["register_count"]
 
 
-def test_a_wrong_answer_writes_nothing(run, cubin: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_answer_writes_nothing(run: CommandLine, cubin: Path, tmp_path: Path) -> None:
     problem = normalized(cubin.read_bytes(), 255)
     wrong = dict.fromkeys(problem.assignment, problem.assignment[0])
-    output = tmp_path / "out.cubin"
-    status, out, err = run(cubin, answer(tmp_path / "a.json", wrong), "-o", output)
-    assert (status, out) == (1, "")
-    assert "a wrong answer" in err
-    assert not output.exists()
+    writes_nothing(run, cubin, answer(tmp_path / "a.json", wrong), "-o", tmp_path / "out.cubin")
 
 
-def test_bad_cubins_are_told_in_one_line(run, cubin: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_bad_cubins_are_told_in_one_line(run: CommandLine, cubin: Path, tmp_path: Path) -> None:
     some = answer(tmp_path / "a.json", {"%0": "R0"})
     output = tmp_path / "out.cubin"
     end = ("-o", output)
     several = tmp_path / "several.cubin"
     several.write_bytes(assembled(SEVERAL))
-    refused(run(several, some, *end), str(several), "several kernels", "--function", "plain")
-    refused(run(several, some, "--function", "f", *end), "there is no kernel 'f'")
+    run.refuses([several, some, *end], str(several), "several kernels", "--function", "plain")
+    run.refuses([several, some, "--function", "f", *end], "there is no kernel 'f'")
     other = tmp_path / "other.cubin"
     other.write_bytes(assembled(LOOP.replace("sm_80", "sm_75"), "sm_75"))
-    refused(
-        run(other, some, *end),
+    run.refuses(
+        [other, some, *end],
         str(other),
         f"expected a cubin for {KNOWN}, this is one for sm_75",
     )
     part = tmp_path / "part.cubin"
     part.write_bytes(cubin.read_bytes()[:2000])
-    refused(run(part, some, *end), str(part), "byte 2000", "not whole")
-    refused(run(some, some, "-o", tmp_path / "out.s"), str(some), "expected a row")
-    refused(
-        run(cubin, some, "--arch", "gfx90a", *end),
+    run.refuses([part, some, *end], str(part), "byte 2000", "not whole")
+    run.refuses([some, some, "-o", tmp_path / "out.s"], str(some), "expected a row")
+    run.refuses(
+        [cubin, some, "--arch", "gfx90a", *end],
         "expected machine IR for gfx90a, this is a cubin",
     )
-    refused(run(cubin, tmp_path / "none.json", *end), "no such file")
-    refused(run(tmp_path / "none.cubin", some, *end), "there is no such file")
+    run.refuses([cubin, tmp_path / "none.json", *end], "no such file")
+    run.refuses([tmp_path / "none.cubin", some, *end], "there is no such file")
     assert not output.exists()
 
 
-def test_an_id_of_the_dataset(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_id_of_the_dataset(run: CommandLine, tmp_path: Path) -> None:
     require_tools()
     assert ROW.label is not None
     output = tmp_path / "out.cubin"
-    status, out, _ = run(ROW.id, answer(tmp_path / "a.json", ROW.label), "--json", "-o", output)
-    assert status == 0
-    assert json.loads(out)["runnable"]
-    assert json.loads(out)["changed_instructions"] == 0
+    summary = run.json(ROW.id, answer(tmp_path / "a.json", ROW.label), "-o", output)
+    assert (summary["runnable"], summary["changed_instructions"]) == (True, 0)
     assert read_cubin(output.read_bytes()).architecture == "sm_80"
 
 
-def test_edits_are_not_for_cubins(run, cubin: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_edits_are_not_for_cubins(run: CommandLine, cubin: Path, tmp_path: Path) -> None:
     edits = {"insert": [{"at": [0, 0], "spill": ["slot0", "%0"]}]}
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"assignment": {"%0": "R0"}, "edits": edits}))
-    refused(run(cubin, path, "-o", tmp_path / "o"), "edits are lowered on gfx90a and gfx942 only")
+    run.refuses([cubin, path, "-o", tmp_path / "o"], "edits are lowered on gfx90a and gfx942 only")
 
 
 AMD_ROWS = [row for row in ROWS if row.arch == "gfx942"]
@@ -172,11 +159,11 @@ def _mir(tmp_path: Path) -> Path:
 
 
 @needs_llc
-def test_machine_ir_becomes_machine_code(run, mir: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_machine_ir_becomes_machine_code(run: CommandLine, mir: Path, tmp_path: Path) -> None:
     some = amd_answer(tmp_path / "a.json")
     assembly, again = tmp_path / "new" / "out.s", tmp_path / "again.s"
-    status, out, err = run(AMD_ROW.id, some, "-o", assembly)
-    assert (status, err) == (0, "")
+    out, err = run(AMD_ROW.id, some, "-o", assembly)
+    assert err == ""
     assert re.fullmatch(
         r"\w+: \d+ instructions of machine IR, \d+ identity copies went away, 0 edits; "
         r"registers v \d+, a 0, s \d+, vcc \d\n"
@@ -185,17 +172,13 @@ def test_machine_ir_becomes_machine_code(run, mir: Path, tmp_path: Path) -> None
         rf"wrote {assembly}\n",
         out,
     )
-    assert run(mir, some, "--arch", "gfx942", "-o", again)[0] == 0
+    run(mir, some, "--arch", "gfx942", "-o", again)
     assert again.read_bytes() == assembly.read_bytes()
     assert "s_endpgm" in assembly.read_text()
-    status, out, _ = run(AMD_ROW.id, some, "--json", "-o", tmp_path / "out.o")
-    summary = json.loads(out)
-    assert status == 0
+    summary = run.json(AMD_ROW.id, some, "-o", tmp_path / "out.o")
     assert (tmp_path / "out.o").read_bytes().startswith(b"\x7fELF")
-    assert summary["function"] == AMD_ROW.kernel
-    assert summary["arch"] == "gfx942"
-    assert summary["inserted"] == 0
-    assert summary["output"] == str(tmp_path / "out.o")
+    assert (summary["function"], summary["arch"]) == (AMD_ROW.kernel, "gfx942")
+    assert (summary["inserted"], summary["output"]) == (0, str(tmp_path / "out.o"))
     assert summary["llc_version"].startswith("22.")
     assert "-verify-machineinstrs" in summary["llc_options"]
     assert set(summary["registers"]) == {"v", "a", "s", "vcc"}
@@ -203,87 +186,61 @@ def test_machine_ir_becomes_machine_code(run, mir: Path, tmp_path: Path) -> None
 
 
 @needs_llc
-def test_edits_become_machine_code(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    assert AMD_ROW.label is not None
+@pytest.mark.parametrize("kind", ["V", "S"])
+def test_edits_become_machine_code(run: CommandLine, tmp_path: Path, kind: str) -> None:
     classes = AllocationProblem.from_text(AMD_ROW.normalized).function.virtual_registers
-    name = next(f"%{n}" for n, c in enumerate(classes) if c.name == "V")
+    name = next(f"%{n}" for n, c in enumerate(classes) if c.name == kind)
     insert = [{"at": [0, 0], "spill": ["slot0", name]}, {"at": [0, 0], "reload": [name, "slot0"]}]
     path = tmp_path / "a.json"
     document = {"assignment": AMD_ROW.label, "edits": {"insert": insert}}
     path.write_text(json.dumps(document))
-    status, out, _ = run(AMD_ROW.id, path, "--json", "-o", tmp_path / "out.s")
-    assert status == 0
-    assert json.loads(out)["inserted"] == 2
-    assert "Folded Spill" in (tmp_path / "out.s").read_text()
+    summary = run.json(AMD_ROW.id, path, "-o", tmp_path / "out.s")
+    assert summary["inserted"] == 2
+    # A spilled scalar takes a VGPR, and the machine code says so.
+    assert summary["machine_code"]["vgprs"] == summary["registers"]["v"] + (kind == "S")
+    assert ("Folded Spill" in (tmp_path / "out.s").read_text()) or kind == "S"
     document["edits"] = {"replace": [[0, 0, 0, name]], "insert": insert}
     path.write_text(json.dumps(document))
-    output = tmp_path / "wrong.s"
-    status, _, err = run(AMD_ROW.id, path, "-o", output)
-    assert status == 1
-    assert "a wrong answer" in err
-    assert not output.exists()
+    writes_nothing(run, AMD_ROW.id, path, "-o", tmp_path / "wrong.s")
 
 
 @needs_llc
-def test_scalar_spills_take_a_vgpr_and_that_is_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    assert AMD_ROW.label is not None
-    classes = AllocationProblem.from_text(AMD_ROW.normalized).function.virtual_registers
-    name = next(f"%{n}" for n, c in enumerate(classes) if c.name == "S")
-    insert = [{"at": [0, 0], "spill": ["slot0", name]}, {"at": [0, 0], "reload": [name, "slot0"]}]
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({"assignment": AMD_ROW.label, "edits": {"insert": insert}}))
-    status, out, _ = run(AMD_ROW.id, path, "--json", "-o", tmp_path / "out.o")
-    summary = json.loads(out)
-    assert status == 0
-    assert summary["machine_code"]["vgprs"] == summary["registers"]["v"] + 1
-
-
-def test_no_more_registers_than_the_codes_own_threads_leave(run, mir: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    text = mir.read_text()
-    mir.write_text(re.sub(r'"amdgpu-flat-work-group-size"="\d+,\d+"', "", text))
-    some = amd_answer(tmp_path / "a.json")
-    command = (mir, some, "--arch", "gfx942", "-o", tmp_path / "out.mir")
-    refused(run(*command, "--max-threads", "64"), "work-group size only 128")
-
-
-@pytest.mark.usefixtures("llc")
-def test_nor_does_compare_take_more(
-    mir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_no_more_registers_than_the_codes_own_threads_leave(
+    run: CommandLine, mir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = mir.read_text()
     mir.write_text(re.sub(r'"amdgpu-flat-work-group-size"="\d+,\d+"', "", text))
-    some = amd_answer(tmp_path / "a.json")
-    command = ["compare", str(mir), str(some), "--arch", "gfx942", "--max-threads", "64"]
-    assert main(command) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "work-group size only 128" in err
+    command = [mir, amd_answer(tmp_path / "a.json"), "--arch", "gfx942", "--max-threads", "64"]
+    run.refuses([*command, "-o", tmp_path / "out.mir"], "work-group size only 128")
+    CommandLine(capsys, "compare").refuses(command, "work-group size only 128")
 
 
-def test_machine_ir_without_llc(run, mir: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_machine_ir_without_llc(
+    run: CommandLine, mir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     some = amd_answer(tmp_path / "a.json")
     monkeypatch.delenv("VERILOCC_BENCH_LLC", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     output = tmp_path / "out.s"
-    result = run(AMD_ROW.id, some, "-o", output)
-    refused(result, "needs llc of LLVM 22", "apt-get install llvm-22", "VERILOCC_BENCH_LLC")
+    command = [AMD_ROW.id, some, "-o", output]
+    run.refuses(command, "needs llc of LLVM 22", "apt-get install llvm-22", "VERILOCC_BENCH_LLC")
     for name, words in (("none", "cannot be run"), ("old", "is of LLVM 21.1.0; expected LLVM 22")):
         program = tmp_path / "old"
         program.write_text("#!/bin/sh\necho LLVM version 21.1.0\n")
         program.chmod(0o755)
         monkeypatch.setenv("VERILOCC_BENCH_LLC", str(tmp_path / name))
-        refused(run(AMD_ROW.id, some, "-o", output), "VERILOCC_BENCH_LLC", words)
+        run.refuses(command, "VERILOCC_BENCH_LLC", words)
     assert not output.exists()
     assigned = tmp_path / "out.mir"
-    status, out, _ = run(AMD_ROW.id, some, "--json", "-o", assigned)
-    assert status == 0
-    assert json.loads(out)["llc_version"] is None
+    assert run.json(AMD_ROW.id, some, "-o", assigned)["llc_version"] is None
     assert "noVRegs:         true" in assigned.read_text()
-    assert run(mir, some, "--arch", "gfx942", "-o", tmp_path / "b.mir")[0] == 0
+    run(mir, some, "--arch", "gfx942", "-o", tmp_path / "b.mir")
     assert (tmp_path / "b.mir").read_text() == assigned.read_text()
 
 
-def test_what_llc_refuses_is_told_in_one_line(run, mir: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_what_llc_refuses_is_told_in_one_line(
+    run: CommandLine, mir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     some = amd_answer(tmp_path / "a.json")
     program = tmp_path / "llc"
     monkeypatch.setenv("VERILOCC_BENCH_LLC", str(program))
@@ -311,13 +268,15 @@ def test_what_llc_refuses_is_told_in_one_line(run, mir: Path, tmp_path: Path, mo
         )
         program.chmod(0o755)
         output = tmp_path / "out.o"
-        refused(run(mir, some, "--arch", "gfx942", "-o", output), str(mir), words)
+        run.refuses([mir, some, "--arch", "gfx942", "-o", output], str(mir), words)
         assert not output.exists()
 
 
 @needs_llc
 @pytest.mark.parametrize("kind", ["s", "o"])
-def test_code_that_cannot_be_decoded_is_refused(run, tmp_path: Path, kind: str) -> None:  # type: ignore[no-untyped-def]
+def test_code_that_cannot_be_decoded_is_refused(
+    run: CommandLine, tmp_path: Path, kind: str
+) -> None:
     for word, status in (("0x7e000280", 0), ("0xffffffff", 2)):
         path, output = tmp_path / "words.mir", tmp_path / f"{status}.{kind}"
         path.write_text(
@@ -327,27 +286,30 @@ def test_code_that_cannot_be_decoded_is_refused(run, tmp_path: Path, kind: str) 
             f'    INLINEASM &".long {word}", 1, implicit %0\n    S_ENDPGM 0\n...\n'
         )
         some = answer(tmp_path / "a.json", {"%0": "v0"})
-        result = run(path, some, "--arch", "gfx942", "-o", output)
-        assert output.exists() == (status == 0), result
-    refused(result, str(path), "words has code that gfx942 lacks", "decode '.long 0xffffffff'")
+        err = run(path, some, "--arch", "gfx942", "-o", output, status=status).err
+        assert output.exists() == (status == 0), err
+    assert err.startswith(f"verilocc-bench lower: {path}")
+    assert "words has code that gfx942 lacks" in err
+    assert "decode '.long 0xffffffff'" in err
 
 
-def test_bad_machine_ir_is_told_in_one_line(run, mir: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_bad_machine_ir_is_told_in_one_line(run: CommandLine, mir: Path, tmp_path: Path) -> None:
     some = amd_answer(tmp_path / "a.json")
     output = tmp_path / "out.mir"
-    refused(run(AMD_ROW.id, some, "-o", tmp_path / "o"), "ends in .s", ".o", ".mir")
-    refused(run(mir, some, "-o", output), "--arch")
-    refused(run(mir, some, "--arch", "sm_80", "-o", output), str(mir), "expected a cubin for sm_80")
-    refused(run(mir, some, "--arch", "gfx1100", "-o", output), "gfx1100")
-    refused(run(AMD_ROW.id, some, "--arch", "gfx942", "-o", output), "--arch is for compiled code")
+    run.refuses([AMD_ROW.id, some, "-o", tmp_path / "o"], "ends in .s", ".o", ".mir")
+    run.refuses([mir, some, "-o", output], "--arch")
+    run.refuses(
+        [mir, some, "--arch", "sm_80", "-o", output], str(mir), "expected a cubin for sm_80"
+    )
+    run.refuses([mir, some, "--arch", "gfx1100", "-o", output], "gfx1100")
+    run.refuses([AMD_ROW.id, some, "--arch", "gfx942", "-o", output], "--arch is for compiled code")
     text = mir.read_text()
     mir.write_text(text[: len(text) // 2])
-    refused(run(mir, some, "--arch", "gfx942", "-o", output), str(mir), "cut off")
+    run.refuses([mir, some, "--arch", "gfx942", "-o", output], str(mir), "cut off")
     mir.write_text(text)
     assert AMD_ROW.label is not None
     wrong = answer(tmp_path / "w.json", {**AMD_ROW.label, "%0": "v999"})
-    status, out, err = run(mir, wrong, "--arch", "gfx942", "--json", "-o", output)
-    assert status == 1
+    out, err = run(mir, wrong, "--arch", "gfx942", "--json", "-o", output, status=1)
     assert not json.loads(out)["valid"]
     assert "a wrong answer" in err
     assert not output.exists()

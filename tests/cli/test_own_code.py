@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import verilocc_bench as vb
 from tests.backends.nvidia.assembled_kernels import LOOP, require_tools
+from tests.command_line import CommandLine
 from verilocc_bench.backends.amdgpu.kernel import is_llvm_ir
-from verilocc_bench.cli import main
 
 LLVM_IR = """
 target triple = "amdgcn-amd-amdhsa"
 
 declare i32 @llvm.amdgcn.workitem.id.x()
 
-define amdgpu_kernel void @scaled_sum(ptr addrspace(1) %a, ptr addrspace(1) %b, float %s) #0 {
+define amdgpu_kernel void @sum_of_products(ptr addrspace(1) %a, ptr addrspace(1) %b) #0 {
 entry:
   %id = call i32 @llvm.amdgcn.workitem.id.x()
   %at.a = getelementptr <4 x float>, ptr addrspace(1) %a, i32 %id
   %at.b = getelementptr <4 x float>, ptr addrspace(1) %b, i32 %id
   %x = load <4 x float>, ptr addrspace(1) %at.a
   %y = load <4 x float>, ptr addrspace(1) %at.b
-  %one = insertelement <4 x float> poison, float %s, i32 0
-  %all = shufflevector <4 x float> %one, <4 x float> poison, <4 x i32> zeroinitializer
-  %product = fmul <4 x float> %x, %all
+  %product = fmul <4 x float> %x, %y
   %sum = fadd <4 x float> %product, %y
   store <4 x float> %sum, ptr addrspace(1) %at.b
   ret void
@@ -58,7 +57,7 @@ def test_what_llvm_ir_is() -> None:
 
 @pytest.mark.usefixtures("llc")
 def test_llvm_ir_has_the_compilers_answer(own_ir: Path) -> None:
-    problem = vb.load_problem(own_ir, function="scaled_sum")
+    problem = vb.load_problem(own_ir, function="sum_of_products")
     assert problem.arch == "gfx942"  # as the code says
     assert problem.label is not None
     assert problem.label_source.startswith("llvm-greedy 22.")
@@ -66,7 +65,27 @@ def test_llvm_ir_has_the_compilers_answer(own_ir: Path) -> None:
     assert vb.verify(problem, problem.label, judge="all").valid
     assert vb.allocate(problem, "compiler").assignment == problem.label
     with pytest.raises(vb.InputError, match="for gfx90a, this is for gfx942"):
-        vb.load_problem(own_ir, function="scaled_sum", arch="gfx90a")
+        vb.load_problem(own_ir, function="sum_of_products", arch="gfx90a")
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_machine_ir_is_worked_with(
+    arch: str, llc: Callable[..., str], run: CommandLine, tmp_path: Path
+) -> None:
+    path, names, answer = (tmp_path / name for name in ("own.mir", "map", "answer.json"))
+    path.write_text(llc(LLVM_IR.replace("gfx942", arch), arch, "-O3", "-stop-before=greedy"))
+    chosen = (path, "--arch", arch, "--function", "sum_of_products")
+    assert f"target {arch}" in run("normalize", *chosen, "--map", names).out
+    registers = list(json.loads(names.read_text()))
+    assert registers == [f"%{number}" for number in range(len(registers))]
+    judged = (path, answer, *chosen[1:])
+    for model in ("linear-scan", "graph-coloring"):
+        run("allocate", "--model", model, *chosen, "-o", answer)
+        run("verify", *judged)
+    document = json.loads(answer.read_text())
+    document["assignment"]["%0"] = document["assignment"]["%1"]
+    answer.write_text(json.dumps(document))
+    run("verify", *judged, status=1)
 
 
 @pytest.mark.usefixtures("llc")
@@ -80,48 +99,32 @@ def test_machine_ir_has_the_same_answer(own_ir: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("llc")
-def test_the_commands(own_ir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = [str(own_ir), "--function", "scaled_sum"]
+def test_the_commands(own_ir: Path, tmp_path: Path, run: CommandLine) -> None:
+    chosen = [str(own_ir), "--function", "sum_of_products"]
     answer, row = str(tmp_path / "answer.json"), str(tmp_path / "row.json")
-    assert main(["allocate", "--model", "best-or-compiler", *chosen, "-o", answer]) == 0
-    assert main(["verify", *chosen, answer]) == 0
-    capsys.readouterr()
-    assert main(["compare", *chosen, answer, "--json"]) == 0
-    compared = json.loads(capsys.readouterr().out)
+    run("allocate", "--model", "linear-scan", *chosen, "-o", answer)
+    run("verify", *chosen, answer)
+    compared = run.json("compare", *chosen, answer)
     assert "llvm-greedy 22." in json.dumps(compared)
-    assert main(["problem", *chosen, "-o", row, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["title"] == "own.ll: scaled_sum"
+    told = run.json("problem", *chosen, "-o", row)
+    assert told["title"] == "own.ll: sum_of_products"
     assert told["its_answer"].startswith("valid: ")
-    assert main(["problem", row]) == 0
-    out = capsys.readouterr().out
+    out = run("problem", row).out
     assert told["id"] in out
     assert "llvm-greedy 22." in out
-    assert main(["lower", *chosen, answer, "-o", str(tmp_path / "own.o")]) == 0
+    run("lower", *chosen, answer, "-o", tmp_path / "own.o")
     assert (tmp_path / "own.o").read_bytes().startswith(b"\x7fELF")
 
 
 @pytest.mark.usefixtures("llc")
-def test_several_functions_have_to_be_chosen(
-    own_ir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["problem", str(own_ir)]) == 2
-    assert "scaled_sum, copied" in capsys.readouterr().err
-    assert main(["normalize", "--list", str(own_ir)]) == 0
-    assert capsys.readouterr().out.count(" yes ") == 2
-
-
-@pytest.mark.usefixtures("llc")
-def test_bad_llvm_ir_is_told_in_one_line(own_ir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_llvm_ir_is_told_in_one_line(own_ir: Path, run: CommandLine) -> None:
+    run.refuses(["problem", own_ir], "sum_of_products, copied")
+    assert run("normalize", "--list", own_ir).out.count(" yes ") == 2
+    command = ["problem", own_ir, "--function", "copied"]
     own_ir.write_text(LLVM_IR.replace("fmul <4 x float>", "fmul <5 x float>"))
-    assert main(["problem", str(own_ir), "--function", "copied"]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert str(own_ir) in err
-    assert "error:" in err
+    run.refuses(command, own_ir, "error:")
     own_ir.write_text(LLVM_IR.replace('"target-cpu"="gfx942" ', ""))
-    assert main(["problem", str(own_ir), "--function", "copied"]) == 2
-    assert "--arch" in capsys.readouterr().err
+    run.refuses(command, "--arch")
 
 
 def test_without_llc_there_is_no_label_and_a_reason(
@@ -139,7 +142,7 @@ def test_without_llc_there_is_no_label_and_a_reason(
     assert vb.verify(problem, vb.allocate(problem, "linear-scan")).valid
 
 
-def test_ptx_is_assembled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ptx_is_assembled(tmp_path: Path, run: CommandLine) -> None:
     require_tools()
     path = tmp_path / "own.ptx"
     path.write_text(LOOP)
@@ -150,7 +153,5 @@ def test_ptx_is_assembled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     lowered = vb.lower(problem, problem.label, tmp_path / "own.cubin")
     assert lowered.data == problem.kernel().code.cubin
     path.write_text(LOOP.replace("add.", "sum."))
-    assert main(["problem", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
+    err = run.refuses(["problem", path])
     assert "ptxas" in err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from collections.abc import Callable
@@ -10,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import CommandLine, answered
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.cli import main
-from verilocc_bench.cli.run_arguments import add_tiles_option
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
 from verilocc_bench.references import launch_for
@@ -22,27 +20,12 @@ from verilocc_bench.selftest.executed_cases import ExecutedCases
 from verilocc_bench.selftest.mutate import mutate_with
 
 # The first of them waits until the interpreter is compiled.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("llc")]
 
 ROWS = load_rows("mini").rows
 ROW = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
 SEED = 7
 NVIDIA = next(row for row in ROWS if row.arch == "sm_80")
-
-
-@pytest.fixture(name="run")
-def _run(llc: Callable[..., str], capsys):  # type: ignore[no-untyped-def]
-    def run(*arguments: object) -> tuple[int, str, str]:
-        status = main(list(map(str, arguments)))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
-
-
-def write(path: Path, assignment: object) -> Path:
-    path.write_text(json.dumps({"id": ROW.id, "assignment": assignment}))
-    return path
 
 
 def wrong_assignment() -> dict[str, str]:
@@ -54,45 +37,39 @@ def wrong_assignment() -> dict[str, str]:
     return dict(mutant)
 
 
-def test_the_compilers_own_allocation_and_the_label(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    status, out, _ = run("run", ROW.id)
-    assert status == 0
+def test_the_compilers_own_allocation_and_the_label(run: CommandLine, tmp_path: Path) -> None:
+    out = run("run", ROW.id).out
     assert "right numbers" in out
     assert "executed: " in out
-    status, out, _ = run("run", ROW.id, write(tmp_path / "a.json", ROW.label), "--json")
-    document = json.loads(out)
-    assert status == 0
-    assert document["outcome"] == "right numbers"
-    assert document["same_bits"] is True
+    document = run.json("run", ROW.id, answered(tmp_path / "a.json", ROW.label))
+    assert (document["outcome"], document["same_bits"]) == ("right numbers", True)
     assert document["events"] == 0
     assert document["executed"]["s_waitcnt"] > 0
+    assert run.json("run", ROW.id, "--trace", "0x100")["vectors"]["v0"] == list(range(64))
+    run("run", ROW.id, "--trace", "0x101", status=2)
+    run.refuses(["run", NVIDIA.id], "execution is for gfx90a and gfx942")
 
 
-def test_execution_is_a_judge(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    right, wrong = write(tmp_path / "r", ROW.label), write(tmp_path / "w", wrong_assignment())
-    assert run("verify", ROW.id, right, "--judge", "machine-code")[0] == 0
-    status, out, _ = run("verify", ROW.id, wrong, "--judge", "machine-code", "--json")
-    (word,) = json.loads(out)["judges"]
-    assert status == 1
+def test_execution_is_a_judge(run: CommandLine, tmp_path: Path) -> None:
+    right, wrong = answered(tmp_path / "r", ROW.label), answered(tmp_path / "w", wrong_assignment())
+    run("verify", ROW.id, right, "--judge", "machine-code")
+    (word,) = run.json("verify", ROW.id, wrong, "--judge", "machine-code", status=1)["judges"]
     assert word["judge"] == "machine-code"
     assert word["accepts"] is False
     assert word["execution"]["outcome"] in {"refused", "fault", "wrong numbers"}
 
 
-def test_work_groups_with_numbers_other_than_0_are_executed(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_work_groups_with_numbers_other_than_0_are_executed(
+    run: CommandLine, tmp_path: Path
+) -> None:
     spoilt = {**(ROW.label or {}), "%28": "s11"}  # where a work-group's number still lies
-    wrong = write(tmp_path / "w", spoilt)
-    assert run("verify", ROW.id, wrong)[0] == 1
+    wrong = answered(tmp_path / "w", spoilt)
+    run("verify", ROW.id, wrong, status=1)
     judged = "verify", ROW.id, wrong, "--judge", "machine-code"
-    assert run(*judged)[0] == 1
-    assert run(*judged, "--tiles", "1")[0] == 0
-    assert run("run", ROW.id, wrong)[0] == 1
-    status, _, err = run("verify", ROW.id, wrong, "--tiles", "2")
-    assert status == 2
-    assert "--tiles is for --judge machine-code" in err
-    parser = argparse.ArgumentParser()
-    add_tiles_option(parser)
-    assert f"(default: {TILES})" in " ".join(parser.format_help().split())
+    run(*judged, status=1)
+    run(*judged, "--tiles", "1")
+    run("run", ROW.id, wrong, status=1)
+    run.refuses(["verify", ROW.id, wrong, "--tiles", "2"], "--tiles is for --judge machine-code")
 
 
 @pytest.mark.parametrize(
@@ -103,16 +80,13 @@ def test_work_groups_with_numbers_other_than_0_are_executed(run, tmp_path: Path)
         ("c5b9", {"%18": "s14"}),  # a small number in a pointer's lower half
     ],
 )
-def test_a_scalar_that_is_overwritten_is_noticed(  # type: ignore[no-untyped-def]
-    run, tmp_path: Path, start: str, spoilt: dict[str, str]
+def test_a_scalar_that_is_overwritten_is_noticed(
+    run: CommandLine, tmp_path: Path, start: str, spoilt: dict[str, str]
 ) -> None:
     row = next(row for row in ROWS if row.id.startswith(start))
-    wrong = tmp_path / "wrong.json"
-    wrong.write_text(json.dumps({"assignment": {**(row.label or {}), **spoilt}}))
-    status, out, _ = run("verify", row.id, wrong, "--judge", "execution", "--json")
-    assert status == 1
-    outcome = json.loads(out)["judges"][0]["execution"]["outcome"]
-    assert outcome in {"fault", "wrong numbers"}
+    wrong = answered(tmp_path / "wrong.json", {**(row.label or {}), **spoilt})
+    (word,) = run.json("verify", row.id, wrong, "--judge", "execution", status=1)["judges"]
+    assert word["execution"]["outcome"] in {"fault", "wrong numbers"}
 
 
 def test_a_launch_has_a_work_group_whose_numbers_are_all_not_0() -> None:
@@ -124,28 +98,13 @@ def test_a_launch_has_a_work_group_whose_numbers_are_all_not_0() -> None:
         assert all(number > 1 for number, most in zip(grid, larger, strict=True) if most > 1)
 
 
-def test_registers_are_traced(run) -> None:  # type: ignore[no-untyped-def]
-    status, out, _ = run("run", ROW.id, "--trace", "0x100", "--json")
-    document = json.loads(out)
-    assert status == 0
-    assert document["vectors"]["v0"] == list(range(64))
-    assert run("run", ROW.id, "--trace", "0x101")[0] == 2
-
-
-def test_rows_of_other_targets_are_refused(run) -> None:  # type: ignore[no-untyped-def]
-    status, _, err = run("run", NVIDIA.id)
-    assert status == 2
-    assert "execution is for gfx90a and gfx942" in err
-
-
-def test_comparisons_count_executed_instructions(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    right = write(tmp_path / "r", ROW.label)
-    status, out, _ = run("compare", ROW.id, right, "--execute", "--json")
-    executed = json.loads(out)["executed"]
-    assert status == 0
+def test_comparisons_count_executed_instructions(run: CommandLine, tmp_path: Path) -> None:
+    right = answered(tmp_path / "r", ROW.label)
+    out = run("compare", ROW.id, right, "--execute", "-o", tmp_path / "out").out
+    executed = json.loads((tmp_path / "out" / "comparison.json").read_text())["executed"]
     assert executed["answer"] == executed["other"]
     assert executed["answer"]["vector"] > 0
-    assert "executed by all waves" in run("compare", ROW.id, right, "--execute")[1]
+    assert "executed by all waves" in out
 
 
 def test_the_self_test_executes_accepted_answers(
@@ -164,10 +123,9 @@ def test_the_self_test_executes_accepted_answers(
     assert cases.executed == 2
 
 
-def test_rows_of_a_dataset_are_executed(run) -> None:  # type: ignore[no-untyped-def]
-    status, out, _ = run("dataset", "check", "mini", "--no-labels", "--execute", "1", "--jobs", "1")
-    assert status == 0
-    assert "1 executed: nothing wrong" in out
+def test_rows_of_a_dataset_are_executed(run: CommandLine) -> None:
+    command = ("dataset", "check", "mini", "--no-labels", "--execute", "1", "--jobs", "1")
+    assert "1 executed: nothing wrong" in run(*command).out
 
 
 def test_a_row_that_computes_something_else_is_found(

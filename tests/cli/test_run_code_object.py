@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.command_line import CommandLine
 from tests.machine.assembly import ADD_ONE, assembled
-from verilocc_bench.cli import main
-from verilocc_bench.execution import run
+from verilocc_bench import execution
 
 pytestmark = pytest.mark.slow
 
@@ -26,14 +25,11 @@ def _files(tmp_path: Path) -> tuple[Path, Path]:
     return code, arrays
 
 
-def test_the_arrays_come_back(
-    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_arrays_come_back(files: tuple[Path, Path], tmp_path: Path, run: CommandLine) -> None:
     code, arrays = files
     out = tmp_path / "after.npz"
-    command = ["run", str(code), "--arguments", str(arrays), "--grid", "1", "--json"]
-    assert main([*command, "-o", str(out)]) == 0
-    document = json.loads(capsys.readouterr().out)
+    command = ["run", code, "--arguments", arrays, "--grid", "1"]
+    document = run.json(*command, "-o", out)
     expected = hashlib.sha256((INPUTS + 5).tobytes()).hexdigest()[:16]
     assert [b["name"] for b in document["buffers"]] == ["numbers", "out"]
     assert [b["changed"] for b in document["buffers"]] == [False, True]
@@ -41,21 +37,20 @@ def test_the_arrays_come_back(
     with np.load(out) as after:
         assert (after["out"] == INPUTS + 5).all()
         first = out.read_bytes()
-    assert main([*command, "-o", str(out)]) == 0
+    run(*command, "-o", out)
     assert out.read_bytes() == first, "the same inputs give the same bytes"
 
 
-def test_words_for_people(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_for_people(files: tuple[Path, Path], run: CommandLine) -> None:
     code, arrays = files
-    assert main(["run", str(code), "--arguments", str(arrays), "--grid", "1,1,1", "--fast"]) == 0
-    said = capsys.readouterr().out
+    said = run("run", code, "--arguments", arrays, "--grid", "1,1,1", "--fast").out
     assert "k: 9 wave instructions" in said
     assert "numbers uint32 [64]:" in said
     assert "as before" in said
 
 
 def test_mistakes_are_told_in_one_line(
-    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: tuple[Path, Path], tmp_path: Path, run: CommandLine
 ) -> None:
     code, arrays = files
     text = tmp_path / "text.npz"
@@ -63,22 +58,20 @@ def test_mistakes_are_told_in_one_line(
     small = tmp_path / "small.npz"
     np.savez(small, numbers=INPUTS[:8], out=np.zeros(64, np.uint32), n=np.uint32(5))
     for arguments, words in (
-        ([str(code)], "needs --arguments and --grid"),
-        ([str(code), "--arguments", str(text), "--grid", "1"], "expected an .npz file"),
-        ([str(code), "--arguments", str(small), "--grid", "1"], "outside every argument's memory"),
+        ([code], "needs --arguments and --grid"),
+        ([code, "--arguments", text, "--grid", "1"], "expected an .npz file"),
+        ([code, "--arguments", small, "--grid", "1"], "outside every argument's memory"),
         (["fe33ea20e7c8cba7", "--grid", "1"], "--grid is for a code object"),
+        (
+            [code, "--arguments", arrays, "--grid", "1", "--function", "other"],
+            "expected the name of one of the kernels k",
+        ),
     ):
-        assert main(["run", *arguments]) == 2
-        error = capsys.readouterr().err
-        assert words in error
-        assert error.count("\n") == 1
-    command = ["run", str(code), "--arguments", str(arrays), "--grid", "1", "--function", "other"]
-    assert main(command) == 2
-    assert "expected the name of one of the kernels k" in capsys.readouterr().err
+        run.refuses(["run", *arguments], words)
 
 
 def test_the_call_from_python() -> None:
-    done = run(assembled(ADD_ONE), "k", [INPUTS, np.zeros(64, np.uint32), 7], (1,))
+    done = execution.run(assembled(ADD_ONE), "k", [INPUTS, np.zeros(64, np.uint32), 7], (1,))
     assert done.buffers[1] is not None
     assert (done.buffers[1] == INPUTS + 7).all()
     assert done.buffers[2] is None

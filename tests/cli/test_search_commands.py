@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import CommandLine
 from verilocc_bench.allocators.search import portfolio
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.api import working
-from verilocc_bench.cli import bound_command, main
+from verilocc_bench.cli import bound_command
 from verilocc_bench.dataset import BudgetChoice, load_rows, tighten
 from verilocc_bench.errors import InputError
 from verilocc_bench.verification import FastVerifier
@@ -22,36 +23,18 @@ ROWS = load_rows("mini").rows
 SMALL = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
 
 
-def test_a_bound_is_written_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bound_is_written_and_checked(tmp_path: Path, run: CommandLine) -> None:
     path = tmp_path / "bound.json"
-    assert main(["bound", SMALL.id, "--no-solver", "-o", str(path)]) == 0
-    said = capsys.readouterr().out
+    said = run("bound", SMALL.id, "--no-solver", "-o", path).out
     value = json.loads(path.read_text())["value"]
     assert said.startswith(f"{SMALL.id}: at least {value} registers")
     assert value <= json.loads(SMALL.registers_used or "")[VECTOR]
-    assert main(["bound", SMALL.id, "--check", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["value"] == value
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda d: d.update(value=d["value"] + 1), "no refutation covers"),
-        (lambda d: d.update(kind="guess"), "no kind"),
-        (lambda d: d["cliques"][0]["lanes"].clear(), ""),
-    ],
-)
-def test_a_wrong_proof_is_told(tmp_path: Path, capsys, change, words: str) -> None:  # type: ignore[no-untyped-def]
-    path = tmp_path / "bound.json"
-    main(["bound", SMALL.id, "--no-solver", "-o", str(path)])
+    assert run.json("bound", SMALL.id, "--check", path)["value"] == value
     document = json.loads(path.read_text())
-    change(document)
-    path.write_text(json.dumps(document))
-    capsys.readouterr()
-    assert main(["bound", SMALL.id, "--check", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert words in error
+    mistakes = {"no refutation covers": {"value": value + 1}, "no kind": {"kind": "guess"}}
+    for words, change in mistakes.items():
+        path.write_text(json.dumps(document | change))
+        run.refuses(["bound", SMALL.id, "--check", path], words)
 
 
 ACCUMULATING = """verilocc-bench 1
@@ -78,29 +61,22 @@ B %0,%1,%2
 """
 
 
-def test_a_bound_that_nothing_meets_is_no_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bound_that_nothing_meets_is_no_number(tmp_path: Path, run: CommandLine) -> None:
     path = tmp_path / "crowded.txt"
     path.write_text(CROWDED)
-    assert main(["bound", str(path)]) == 0
-    said = capsys.readouterr().out
+    said = run("bound", path).out
     assert "no valid assignment exists, proof checked" in said
     assert "3 lanes that cannot share registers after bb0 instruction 2 (A)" in said
     assert "at least" not in said
-    assert main(["bound", str(path), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["infeasible"] is True
-    assert main(["bound", SMALL.id, "--no-solver", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["infeasible"] is False
-    assert main(["allocate", "--model", "best", str(path)]) == 1
-    error = capsys.readouterr().err
+    assert run.json("bound", path)["infeasible"] is True
+    assert run.json("bound", SMALL.id, "--no-solver")["infeasible"] is False
+    error = run("allocate", "--model", "best", path, status=1).err
     assert "proved infeasible: 3 lanes" in error
     assert "live-range-splitting" in error
 
 
 def test_a_bound_above_a_valid_answer_is_an_internal_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it is the compiler's own answer, or one that takes a moment to find."""
     found = bound_command.lower_bound(AllocationProblem.from_text(SMALL.normalized))
@@ -108,26 +84,23 @@ def test_a_bound_above_a_valid_answer_is_an_internal_error(
     monkeypatch.setattr(
         bound_command, "lower_bound", lambda *_, **__: replace(found, value=found.value + 99)
     )
-    assert main(["bound", SMALL.id]) == 70
-    said = capsys.readouterr()
+    said = run("bound", SMALL.id, status=70)
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert f"internal error, please report it: function {SMALL.id}" in said.err
     assert f"a lower bound says that {found.value + 99} are needed" in said.err
     path = tmp_path / "function.txt"
     path.write_text(SMALL.normalized)
-    assert main(["bound", str(path)]) == 70
-    assert "the answer of linear-scan is valid" in capsys.readouterr().err
+    assert "the answer of linear-scan is valid" in run("bound", path, status=70).err
 
 
 def test_a_proof_that_an_answer_contradicts_ends_an_evaluation(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(portfolio, "proves_infeasible", lambda *_: True)
     monkeypatch.setattr(portfolio, "why_infeasible", lambda *_: "nothing fits")
     for command in (["allocate", SMALL.id], ["evaluate", "--limit", "1", "--arch", "gfx942"]):
-        assert main([*command, "--model", "tabu-search"]) == 70
-        said = capsys.readouterr()
+        said = run(*command, "--model", "tabu-search", status=70)
         assert said.out == ""
         assert "nothing fits; yet linear-scan has a valid answer" in said.err
 
@@ -157,31 +130,21 @@ def test_a_tight_budget_leaves_each_file_what_it_needs() -> None:
     assert "registers v:8 a:16 " in tight.normalized
 
 
-def test_an_objective_means_nothing_to_linear_scan(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["allocate", "--model", "linear-scan", "--objective", "copies", SMALL.id]) == 2
-    assert "--objective means nothing to linear-scan" in capsys.readouterr().err
-
-
-def test_help_names_the_default_objective(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["allocate", "--help"])
-    told = "".join(capsys.readouterr().out.split())
-    assert "somethingelse(default:registers)" in told
-
-
 def test_commands_say_their_objective(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     monkeypatch.chdir(tmp_path)
     chosen = ["--model", "best", "--objective", "copies"]
-    assert main(["allocate", "--model", "best", SMALL.id, "-o", "answer.json"]) == 0
-    told = capsys.readouterr().err.splitlines()
+    told = run("allocate", "--model", "best", SMALL.id, "-o", "answer.json").err.splitlines()
     assert "verilocc-bench allocate: best: objective registers" in told
-    assert main(["evaluate", *chosen, "--arch", "gfx942", "--limit", "1", "--json"]) == 0
-    told = capsys.readouterr().err.splitlines()
+    told = run("evaluate", *chosen, "--arch", "gfx942", "--limit", "1", "--json").err.splitlines()
     assert "verilocc-bench evaluate: best: objective copies" in told
-    assert main(["allocate", "--model", "linear-scan", SMALL.id, "-o", "answer.json"]) == 0
-    assert "objective" not in capsys.readouterr().err
+    told = run("allocate", "--model", "linear-scan", SMALL.id, "-o", "answer.json").err
+    assert "objective" not in told
+    run.refuses(
+        ["allocate", "--model", "linear-scan", "--objective", "copies", SMALL.id],
+        "--objective means nothing to linear-scan",
+    )
 
 
 def test_tight_budgets_keep_the_label_where_it_fits() -> None:
@@ -201,6 +164,8 @@ def test_tight_budgets_keep_the_label_where_it_fits() -> None:
             kept += 1
     assert kept
     assert dropped
+    with pytest.raises(InputError, match="assign track"):
+        tighten(load_rows("mini", track="split").rows[0], BudgetChoice.BOUND)
 
 
 def test_the_occupancy_budget_gains_a_wave() -> None:
@@ -220,20 +185,9 @@ def test_the_occupancy_budget_gains_a_wave() -> None:
     assert gains
 
 
-def test_rows_of_the_split_track_have_no_tight_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    row = load_rows("mini", track="split").rows[0]
-    with pytest.raises(InputError, match="assign track"):
-        tighten(row, BudgetChoice.BOUND)
-    arguments = ["evaluate", "--model", "linear-scan", "--track", "split", "--budget", "bound"]
-    assert main(arguments) == 2
-    assert "--budget is for the assign track" in capsys.readouterr().err
-
-
-def test_evaluate_at_a_tight_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_at_a_tight_budget(tmp_path: Path, run: CommandLine) -> None:
     arguments = ["evaluate", "--model", "tabu-search", "--budget", "bound+1", "--limit", "1"]
-    arguments += ["--arch", "gfx942", "--output-path", str(tmp_path), "--json"]
-    assert main(arguments) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = run.json(*arguments, "--arch", "gfx942", "--output-path", tmp_path)
     assert document["config"]["budget"] == "bound+1"
     assert document["config"]["options"] == {"objective": "registers", "effort": 1}
     assert document["results"]["overall"]["pass@1"] == 1.0
@@ -241,17 +195,17 @@ def test_evaluate_at_a_tight_budget(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_interrupt_writes_the_best_answer_so_far(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(portfolio, "refine", interrupted)
     path = tmp_path / "answer.json"
-    assert main(["allocate", "--model", "tabu-search", SMALL.id, "-o", str(path)]) == 0
-    assert "best answer so far" in capsys.readouterr().err
+    command = ("allocate", "--model", "tabu-search", SMALL.id, "-o", path)
+    assert "best answer so far" in run(*command).err
     answer = json.loads(path.read_text())["assignment"]
     assert FastVerifier(AllocationProblem.from_text(SMALL.normalized)).verify(answer).valid
     # Before there is any answer, an interrupt is one like every other.
     monkeypatch.setattr(portfolio, "minimize", interrupted)
-    assert main(["allocate", "--model", "tabu-search", SMALL.id, "-o", str(path)]) == 130
+    run(*command, status=130)

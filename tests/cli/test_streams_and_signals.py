@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.cli import main
+from tests.command_line import CommandLine
+from tests.sampling import some_of
 from verilocc_bench.cli.evaluate_command import UNAVAILABLE
 from verilocc_bench.dataset import load_rows
 
@@ -40,7 +41,7 @@ def run(arguments: list[str], closed: str) -> subprocess.CompletedProcess[str]:
     ],
     ids=["list", "evaluate", "an error", "usage"],
 )
-@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+@pytest.mark.parametrize("closed", some_of(["<&- 2>&-", "2>&-"]))
 def test_no_standard_error(arguments: list[str], status: int, closed: str) -> None:
     told = run(arguments, closed)
     assert told.returncode == status
@@ -56,7 +57,23 @@ def test_a_file_never_takes_the_place_of_standard_error(tmp_path: Path) -> None:
     assert json.loads(answer.read_text())["id"] == ROW.id
 
 
-@pytest.mark.parametrize("delay", [0.06, 0.12, 0.25, 0.4])
+def interrupted(*arguments: str, seconds: float | None = 0.0) -> tuple[int, str]:
+    """How a Python program ends that is interrupted so long after it began, and what it says."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, *arguments], text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(process.pid, signal.SIGINT)
+        try:
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    return process.returncode, told
+
+
+@pytest.mark.parametrize("delay", some_of([0.12, 0.06, 0.4, 0.25], one_in=2))
 def test_an_interrupt_while_it_is_loaded(delay: float) -> None:
     # In the background of a shell an interrupt may be ignored, and that is inherited.
     code = (
@@ -66,18 +83,8 @@ def test_an_interrupt_while_it_is_loaded(delay: float) -> None:
         "sys.argv = ['verilocc-bench', 'evaluate', '--model', 'cp-sat', '--samples', '50']\n"
         "runpy.run_module('verilocc_bench', run_name='__main__')\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(delay)
-        os.kill(process.pid, signal.SIGINT)
-        try:
-            _, told = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode == 130, told
+    status, told = interrupted("-c", code, seconds=delay)
+    assert status == 130, told
     assert "Traceback" not in told
     assert "interrupted" in told
 
@@ -135,9 +142,10 @@ def test_an_interrupt_that_python_drops(place: str, tmp_path: Path) -> None:
     ("module", "last"),
     [
         ("try:\n    time.sleep(60)\nexcept BaseException:\n    pass\n", "time.sleep(60)"),
+        ("time.sleep(60)\n", "return 0"),
         ("signal.raise_signal(signal.SIGINT)\n", "return 0"),
     ],
-    ids=["a long import that drops it", "the end of the program"],
+    ids=["a long import that drops it", "an import without end", "the end of the program"],
 )
 def test_an_interrupt_after_patience_and_at_the_end(module: str, last: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(f"import signal, time\nprint('begun', flush=True)\n{module}")
@@ -153,58 +161,19 @@ def test_an_interrupt_after_patience_and_at_the_end(module: str, last: str, tmp_
         "cli.main = run\n"
         "sys.exit(__main__.main())\n"
     )
-    with subprocess.Popen(
-        [sys.executable, str(tmp_path / "program.py")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        if "raise_signal" not in module:
-            os.kill(process.pid, signal.SIGINT)
-        try:
-            _, told = process.communicate(timeout=30)
-        finally:
-            process.kill()
-    assert (process.returncode, told) == (130, "verilocc-bench: interrupted\n")
-
-
-def test_an_import_without_end_can_be_interrupted(tmp_path: Path) -> None:
-    (tmp_path / "endless.py").write_text(
-        "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
-    )
-    (tmp_path / "program.py").write_text(
-        "import signal, sys\n"
-        "from verilocc_bench import __main__, cli, interrupts\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "interrupts.LONGEST_IMPORT_SECONDS = 0.1\n"
-        "def run():\n    import endless\n"
-        "cli.main = run\n"
-        "sys.exit(__main__.main())\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, str(tmp_path / "program.py")], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        os.kill(process.pid, signal.SIGINT)
-        try:
-            assert process.wait(timeout=30) == 130
-        finally:
-            process.kill()
+    seconds = None if "raise_signal" in module else 0.0
+    found = interrupted(str(tmp_path / "program.py"), seconds=seconds)
+    assert found == (130, "verilocc-bench: interrupted\n")
 
 
 def test_a_server_that_never_answers_has_a_status_of_its_own(
-    capsys: pytest.CaptureFixture[str],
+    run: CommandLine,
 ) -> None:
     few = ["--arch", "gfx90a", "--family", "gemm"]
-    assert main(["evaluate", "--model", UNREACHABLE, *ASKED, *few, "--json"]) == UNAVAILABLE
-    captured = capsys.readouterr()
+    captured = run("evaluate", "--model", UNREACHABLE, *ASKED, *few, "--json", status=UNAVAILABLE)
     overall = json.loads(captured.out)["results"]["overall"]
     assert (overall["samples"], overall["infrastructure_failures"]) == (0, 1)
     assert "no answer: a server or the machine failed every time" in captured.err
     # Another that answers makes a result.
     models = ["--model", UNREACHABLE, "--model", "linear-scan"]
-    assert main(["evaluate", *models, *ASKED, *few]) == 0
-    capsys.readouterr()
+    run("evaluate", *models, *ASKED, *few)

@@ -10,6 +10,8 @@ from typing import Any
 from verilocc_bench.allocators import Request, answer_from_assignment, linear_scan
 from verilocc_bench.errors import AllocationFailed, InfrastructureError
 
+print("imported")
+
 
 class _Ends(Mapping[str, str]):
     def __getitem__(self, key: str) -> str:
@@ -57,6 +59,38 @@ def blames_the_machine(problem: Any, seed: int) -> Any:
 
 def blames_the_machine_too(problem: Any, seed: int) -> Any:
     raise AllocationFailed("not me", "infrastructure")
+
+
+def broken(problem: Any, seed: int) -> Any:
+    raise RuntimeError("no luck\nat all")
+
+
+def ends(problem: Any, seed: int) -> Any:
+    raise SystemExit(7)
+
+
+def junk(problem: Any, seed: int) -> Any:
+    return ["v0"]
+
+
+def lowest(problem: Any, seed: int) -> Any:
+    """The first register of each class."""
+    classes, legal = problem.function.virtual_registers, problem.placements.legal
+    return {f"%{n}": next(iter(legal[each].values())) for n, each in enumerate(classes)}
+
+
+def spoils_its_problem(problem: Any, seed: int) -> Any:
+    """Prints, and hides that anything is live."""
+    print("hello")
+    for name in ("live", "defined"):
+        object.__setattr__(problem.liveness, name, (0,) * len(problem.liveness.live))
+    return lowest(problem, seed)
+
+
+def two_faults(problem: Any, seed: int) -> Any:
+    """One fault on most targets, two on another."""
+    unknown = {"%0": "x9"} if problem.target.name == "sm_80" else {}
+    return lowest(problem, seed) | unknown
 
 
 def moves_away(problem: Any, seed: int) -> Any:

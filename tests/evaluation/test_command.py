@@ -11,18 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from verilocc_bench.allocators import (
-    FailureKind,
-    Feedback,
-    Request,
-    Response,
-)
+from verilocc_bench.allocators import FailureKind, Feedback, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
@@ -44,12 +38,16 @@ def say(*lines):
     sys.stdout.flush()
 def answer(request, **more):
     return {"id": request["id"], "assignment": {"%0": "s16"}} | more
+def number(request):
+    return answer(request, assignment={"%0": str(request["sample"])})
 """
 GOOD = "for r in requests(): say(answer(r))"
 LONG_SECONDS = 300.0
 SHORT_SECONDS = 1.5
 
 Make = Callable[..., CommandAllocator]
+Respond = Callable[..., list[Response]]
+ANSWER = Answer({"%0": "s16"})
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +111,16 @@ def ask(allocator: CommandAllocator, *requests: Request) -> list[Response]:
     return [found[place] for place in range(len(requests))]
 
 
+@pytest.fixture
+def respond(make: Make, problem: AllocationProblem) -> Respond:
+    """What a program responds to as many samples of one problem."""
+
+    def respond(body: str, count: int = 1, **limits: Any) -> list[Response]:
+        return ask(make(body, **limits), *(Request(problem, n) for n in range(count)))
+
+    return respond
+
+
 def test_a_good_program_is_asked_line_by_line(make: Make, problem: AllocationProblem) -> None:
     allocator = make("for r in requests(): say(answer(r, assignment={'%0': f'{r[\"seed\"]}'}))")
     assert allocator.group_size == 64
@@ -128,7 +136,9 @@ def test_a_good_program_is_asked_line_by_line(make: Make, problem: AllocationPro
     assert ask(allocator) == []
 
 
-def test_a_program_sees_the_whole_request(make: Make, problem: AllocationProblem) -> None:
+def test_a_program_sees_the_whole_request(
+    make: Make, respond: Respond, problem: AllocationProblem
+) -> None:
     body = "for r in requests(): say({'id': r['id'], 'failure': 'no_answer',"
     allocator = make(body + "'message': json.dumps({k: r[k] for k in r if k != 'normalized'})})")
     finding = Finding(FindingKind.OVERLAP, "both", 0, 3, ("%0", "%1"), "s3")
@@ -154,9 +164,7 @@ def test_a_program_sees_the_whole_request(make: Make, problem: AllocationProblem
             {"assignment": None, "failure": "timeout", "message": "slow", "findings": []},
         ],
     }
-    (failed,) = ask(
-        make("for r in requests(): say({'id': r['id'], 'failure': 'no_answer'})"), Request(problem)
-    )
+    (failed,) = respond("for r in requests(): say({'id': r['id'], 'failure': 'no_answer'})")
     assert (failed.failure, failed.message) == (FailureKind.NO_ANSWER, "the program has none")
 
 
@@ -196,93 +204,82 @@ WRONG_LINES = {
 }
 
 
-def test_lines_that_are_no_answer(make: Make, problem: AllocationProblem) -> None:
+def test_lines_that_are_no_answer(respond: Respond, problem: AllocationProblem) -> None:
     lines = [line.replace("ID", problem.id) for line in WRONG_LINES]
-    allocator = make(f"lines = {lines!r}\nfor r in requests(): say(lines[r['sample']])")
-    responses = ask(allocator, *(Request(problem, n) for n in range(len(lines))))
-    for response, reason in zip(responses, WRONG_LINES.values(), strict=True):
+    body = f"lines = {lines!r}\nfor r in requests(): say(lines[r['sample']])"
+    for response, reason in zip(respond(body, len(lines)), WRONG_LINES.values(), strict=True):
         assert response.failure is FailureKind.UNPARSABLE, reason
         assert reason in (response.message or "")
         assert response.answer is None
 
 
-def test_a_program_need_not_wait_for_the_end_of_the_line(
-    make: Make, problem: AllocationProblem
+# Programs that answer with the sample's number, whatever else they do.
+ANSWERING = {
+    "does not wait for the end of the line": "text = b''\n"
+    "while data := os.read(0, 1000):\n"
+    " text = (text + data).lstrip()\n"
+    " try: r = json.loads(text)\n"
+    " except ValueError: continue\n"
+    " text = b''; say(number(r))",
+    "ends after one request": "r = next(requests()); say(number(r))",
+    "one line over": "for r in requests():\n"
+    " say(number(r), answer(r, assignment={'%0': 'left over'}))",
+    "lines without end": "for r in requests():\n while True: say(number(r))",
+}
+
+
+@pytest.mark.parametrize("body", ANSWERING.values(), ids=ANSWERING)
+def test_each_request_has_its_own_answer(
+    body: str, respond: Respond, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    body = (
-        "text = b''\n"
-        "while data := os.read(0, 1000):\n"
-        " text = (text + data).lstrip()\n"
-        " try: r = json.loads(text)\n"
-        " except ValueError: continue\n"
-        " text = b''; say(answer(r, assignment={'%0': str(r['sample'])}))"
-    )
-    responses = ask(make(body), *(Request(problem, sample) for sample in range(3)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(3)]
+    assert [r.answer for r in respond(body, 4)] == [Answer({"%0": str(n)}) for n in range(4)]
+    told = capsys.readouterr().err.count("more than one line for a request")
+    assert told == ("left over" in body or "while True: say" in body)
 
 
-def test_what_is_written_before_the_request_is_no_answer(
-    make: Make, problem: AllocationProblem
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("say('Loading …')\n" + GOOD, "something was written before the request was read"),
+        (
+            "say({'id': 'ID', 'assignment': {}})",
+            "something was written before the request was read",
+        ),
+        (r"for r in requests(): os.write(1, b'\xff\xfe{}\n')", "UTF-8"),
+    ],
+)
+def test_what_is_written_is_no_answer(
+    body: str, message: str, respond: Respond, problem: AllocationProblem
 ) -> None:
-    for body in ("say('Loading …')\n" + GOOD, f"say({{'id': {problem.id!r}, 'assignment': {{}}}})"):
-        (response,) = ask(make(body), Request(problem))
-        assert response.failure is FailureKind.UNPARSABLE
-        assert response.message == "something was written before the request was read"
-
-
-def test_other_than_utf_8(make: Make, problem: AllocationProblem) -> None:
-    body = r"for r in requests(): sys.stdout.buffer.write(b'\xff\xfe{}\n'); sys.stdout.flush()"
-    (response,) = ask(make(body), Request(problem))
+    (response,) = respond(body.replace("ID", problem.id))
     assert response.failure is FailureKind.UNPARSABLE
-    assert "UTF-8" in (response.message or "")
+    assert message in (response.message or "")
 
 
 def test_extra_and_missing_registers_are_for_the_verifier(
-    make: Make, problem: AllocationProblem
+    respond: Respond, problem: AllocationProblem
 ) -> None:
-    body = "for r in requests(): say(answer(r, assignment={'%99999': 's0'}))"
-    (response,) = ask(make(body), Request(problem))
+    (response,) = respond("for r in requests(): say(answer(r, assignment={'%99999': 's0'}))")
     assert response.answer == Answer({"%99999": "s0"})
     kinds = {finding.kind for finding in Verifier(problem).verify(response.answer).findings}
     assert kinds == {FindingKind.MISSING, FindingKind.UNKNOWN_VIRTUAL_REGISTER}
 
 
-# After each of these the next request is answered by a program started afresh.
-FLOODS = {
-    "a gigabyte on one line": "for n in range(1024): os.write(1, b'x' * (1 << 20))",
-    "a line without end": "while True: os.write(1, b'[[[[')",
-}
-
-
-@pytest.mark.parametrize("flood", FLOODS)
-def test_a_line_too_long(flood: str, make: Make, problem: AllocationProblem) -> None:
-    body = f"for r in requests():\n if r['sample']: say(answer(r)); continue\n {FLOODS[flood]}"
-    if flood == "a line without end":
-        body = body.replace("b'[[[['", "b'[[[[' * 1000")
-    first, second = ask(make(body), Request(problem, 0), Request(problem, 1))
-    assert (first.failure, first.message) == (
-        FailureKind.UNPARSABLE,
-        "a line of more than 32 MiB",
-    )
-    assert second.answer == Answer({"%0": "s16"})
-
-
-def test_lines_without_end_are_one_answer_each(make: Make, problem: AllocationProblem) -> None:
-    body = "for r in requests():\n while True: say(answer(r, assignment={'%0': str(r['sample'])}))"
-    responses = ask(make(body), *(Request(problem, sample) for sample in range(4)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(4)]
-
-
-def test_a_second_line_is_never_the_next_answer(
-    make: Make, problem: AllocationProblem, capsys: pytest.CaptureFixture[str]
-) -> None:
-    body = (
-        "for r in requests(): say(answer(r, assignment={'%0': str(r['sample'])}),"
-        " answer(r, assignment={'%0': 'left over'}))"
-    )
-    responses = ask(make(body), *(Request(problem, sample) for sample in range(5)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(5)]
-    assert capsys.readouterr().err.count("more than one line for a request") == 1
+@pytest.mark.parametrize(
+    "flood",
+    [
+        "for n in range(1024): os.write(1, b'x' * (1 << 20))",
+        "while True: os.write(1, b'[[[[' * 1000)",
+    ],
+    ids=["a gigabyte on one line", "a line without end"],
+)
+def test_a_line_too_long(flood: str, respond: Respond) -> None:
+    """The next request is answered by a program started afresh."""
+    body = f"for r in requests():\n if r['sample']: say(answer(r)); continue\n {flood}"
+    first, second = respond(body, 2)
+    assert first.failure is FailureKind.UNPARSABLE
+    assert first.message == "a line of more than 32 MiB"
+    assert second.answer == ANSWER
 
 
 HANGS = {
@@ -300,8 +297,8 @@ HANGS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hang", HANGS)
-def test_no_answer_in_time(hang: str, make: Make, problem: AllocationProblem) -> None:
-    (response,) = ask(make(HANGS[hang], seconds=SHORT_SECONDS), Request(problem))
+def test_no_answer_in_time(hang: str, respond: Respond) -> None:
+    (response,) = respond(HANGS[hang], seconds=SHORT_SECONDS)
     assert (response.failure, response.message) == (FailureKind.TIMEOUT, "no answer in 1.5 s")
 
 
@@ -315,7 +312,7 @@ def test_a_request_larger_than_the_pipe_does_not_block(make: Make) -> None:
     # It writes much before it reads: both pipes are full at once, and neither side may wait.
     body = "os.write(2, b'e' * (1 << 20))\n" + GOOD
     (read,) = ask(make(body), request)
-    assert read.answer == Answer({"%0": "s16"})
+    assert read.answer == ANSWER
     (closed,) = ask(make("os.close(0); sys.exit(4)"), request)
     assert (closed.failure, closed.message) == (
         FailureKind.CRASHED,
@@ -354,10 +351,9 @@ CRASHES = {
 
 
 @pytest.mark.parametrize("crash", CRASHES)
-def test_a_program_that_ends(crash: str, make: Make, problem: AllocationProblem) -> None:
+def test_a_program_that_ends(crash: str, respond: Respond) -> None:
     body, message = CRASHES[crash]
-    requests = [Request(problem, sample) for sample in range(2)]
-    for response in ask(make(body), *requests):  # the second shows that it is started again
+    for response in respond(body, 2):  # the second shows that it is started again
         assert response.failure is FailureKind.CRASHED
         assert " ".join((response.message or "").split()) == message
 
@@ -374,23 +370,16 @@ def test_a_program_that_cannot_be_run(tmp_path: Path, problem: AllocationProblem
     allocator.close()
 
 
-def test_memory_has_a_limit(make: Make, problem: AllocationProblem) -> None:
+def test_memory_has_a_limit(respond: Respond) -> None:
     body = "for r in requests():\n if not r['sample']: x = bytearray(1 << 30)\n say(answer(r))"
-    requests = [Request(problem, sample) for sample in range(2)]
-    first, second = ask(make(body, memory_limit_mib=512), *requests)
+    first, second = respond(body, 2, memory_limit_mib=512)
     assert first.failure is FailureKind.CRASHED
     assert first.message == "exit status 1, without an answer: MemoryError"
-    assert second.answer == Answer({"%0": "s16"})
+    assert second.answer == ANSWER
     soft = "resource.getrlimit(resource.RLIMIT_AS)[0]"
     body = f"for r in requests(): say(answer(r, assignment={{'%0': str({soft})}}))"
-    (limited,) = ask(make(body, memory_limit_mib=512), requests[0])
+    (limited,) = respond(body, memory_limit_mib=512)
     assert limited.answer == Answer({"%0": str(512 << 20)})
-
-
-def test_a_program_may_answer_one_request_and_end(make: Make, problem: AllocationProblem) -> None:
-    allocator = make("r = next(requests()); say(answer(r, assignment={'%0': str(r['sample'])}))")
-    responses = ask(allocator, *(Request(problem, sample) for sample in range(5)))
-    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(5)]
 
 
 # Some requests are answered, some are not: by what is asked, never by who was asked what before.
@@ -421,7 +410,7 @@ def test_the_number_of_processes_changes_nothing(make: Make, problem: Allocation
     assert kinds == {None, FailureKind.CRASHED, FailureKind.UNPARSABLE, FailureKind.NO_ANSWER}
 
 
-def test_processes_work_at_the_same_time(make: Make, problem: AllocationProblem) -> None:
+def test_processes_work_at_the_same_time(respond: Respond) -> None:
     # Each waits until there are three: with fewer at work nobody would ever answer.
     body = (
         "import pathlib\nhere = pathlib.Path(__file__).parent\n"
@@ -430,8 +419,7 @@ def test_processes_work_at_the_same_time(make: Make, problem: AllocationProblem)
         " while len(list(here.glob('here*'))) < 3: time.sleep(0.01)\n"
         " say(answer(r))"
     )
-    responses = ask(make(body, processes=3), *(Request(problem, n) for n in range(3)))
-    assert [response.failure for response in responses] == [None] * 3
+    assert [response.failure for response in respond(body, 3, processes=3)] == [None] * 3
 
 
 def test_leaving_early_kills_and_the_allocator_can_be_asked_again(
@@ -439,22 +427,17 @@ def test_leaving_early_kills_and_the_allocator_can_be_asked_again(
 ) -> None:
     body = "for r in requests():\n if r['sample']: time.sleep(1000)\n say(answer(r))"
     allocator = make(body, processes=2)
-    responses = allocator.respond([Request(problem, sample) for sample in range(6)])
-    assert [place for place, _ in islice(responses, 1)] == [0]
-    responses.close()  # type: ignore[attr-defined]
-    assert ask(allocator, Request(problem))[0].answer == Answer({"%0": "s16"})
-    allocator.close()
-    allocator.close()
-    assert ask(allocator, Request(problem))[0].answer == Answer({"%0": "s16"})
-
-
-def test_closing_gives_up_what_is_being_asked(make: Make, problem: AllocationProblem) -> None:
-    body = "for r in requests():\n if r['sample']: time.sleep(1000)\n say(answer(r))"
-    allocator = make(body, processes=2)
-    responses = allocator.respond([Request(problem, sample) for sample in range(6)])
+    requests = [Request(problem, sample) for sample in range(6)]
+    responses = allocator.respond(requests)
     assert next(responses)[0] == 0
-    allocator.close()
+    responses.close()  # type: ignore[attr-defined]
+    assert ask(allocator, Request(problem))[0].answer == ANSWER
+    responses = allocator.respond(requests)
+    assert next(responses)[0] == 0
+    allocator.close()  # gives up what is being asked
     assert {response.failure for _, response in responses} == {FailureKind.INFRASTRUCTURE}
+    allocator.close()
+    assert ask(allocator, Request(problem))[0].answer == ANSWER
 
 
 HARNESS = """\
@@ -462,9 +445,7 @@ import signal
 import sys
 # Whoever runs the tests in the background may have had SIGINT ignored: that is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from verilocc_bench.allocators import (
-    Request,
-)
+from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.models.command import CommandAllocator
@@ -521,13 +502,11 @@ def test_a_command_must_name_a_program(rest: str, reason: str) -> None:
 
 
 def test_limits_must_be_some() -> None:
-    for options in (
-        ProgramSettings(time_limit_seconds=0),
-        ProgramSettings(time_limit_seconds=float("nan")),
-        ProgramSettings(memory_limit_mib=0),
-    ):
-        with pytest.raises(InputError, match=r"expected a (time|memory) limit above 0"):
-            command_allocator(sys.executable, options, 1)
+    nan = float("nan")
+    for name, value in (("time", 0), ("time", nan), ("memory", 0)):
+        unit = {"time": "time_limit_seconds", "memory": "memory_limit_mib"}[name]
+        with pytest.raises(InputError, match=f"expected a {name} limit above 0"):
+            command_allocator(sys.executable, ProgramSettings(**{unit: value}), 1)
 
 
 def test_options_and_words_are_handed_on(tmp_path: Path, problem: AllocationProblem) -> None:
@@ -573,15 +552,11 @@ def test_allocate_says_why_there_is_none(make: Make, problem: AllocationProblem)
         make("sys.exit(3)").allocate(Request(problem))
 
 
-def test_a_right_answer_arrives_whole(tmp_path: Path, make: Make) -> None:
+def test_a_right_answer_arrives_whole(make: Make) -> None:
     row = max(load_rows("mini").rows, key=lambda row: row.n_virtual_registers)
     problem = AllocationProblem.from_text(row.normalized)
     assert row.label is not None
-    (tmp_path / "label.json").write_text(json.dumps(row.label))
-    body = (
-        f"label = json.load(open({str(tmp_path / 'label.json')!r}))\n"
-        f"for r in requests(): say(answer(r, assignment=label))"
-    )
+    body = f"for r in requests(): say(answer(r, assignment={dict(row.label)}))"
     (response,) = ask(make(body), Request(problem))
     assert response.answer == Answer(row.label)
     assert Verifier(problem).verify(response.answer).valid
@@ -607,12 +582,8 @@ def test_failures_are_counted_by_kind(tmp_path: Path) -> None:
     )
     options = ["--samples", "4", "--memory-limit", "1024"]
     samples = evaluate(program, tmp_path / "out", *options)
-    assert [sample["failure"] for sample in samples] == [
-        "crashed",
-        "unparsable",
-        "no_answer",
-        None,
-    ]
+    failures = [sample["failure"] for sample in samples]
+    assert failures == ["crashed", "unparsable", "no_answer", None]
     assert samples[0]["message"] == "killed by SIGABRT, without an answer"
     assert samples[3]["verdict"]["valid"] is False
     program.write_text("import time\ntime.sleep(1000)\n")
@@ -622,10 +593,9 @@ def test_failures_are_counted_by_kind(tmp_path: Path) -> None:
 
 def test_a_guided_program_is_told_what_was_wrong(tmp_path: Path) -> None:
     row = next(r for r in load_rows("mini").rows if (r.arch, r.family) == ("gfx942", "gemm"))
-    (tmp_path / "label.json").write_text(json.dumps(row.label))
     program = tmp_path / "program.py"
     program.write_text(
-        HEAD + f"label = json.load(open({str(tmp_path / 'label.json')!r}))\n"
+        f"{HEAD}label = {dict(row.label or {})}\n"
         "for r in requests():\n"
         " last = r['feedback'][-1:]\n"
         " assert r['attempt'] == len(r['feedback'])\n"

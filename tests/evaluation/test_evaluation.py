@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from verilocc_bench.allocators import BUILT_IN, Allocator, LabelUse
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import BudgetChoice
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import RunConfiguration, evaluate, resolve_model, settings_kind
+from verilocc_bench.evaluation import RunConfiguration, resolve_model, settings_kind
 from verilocc_bench.evaluation.models.python_code import ForeignAllocator
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.language_model import (
@@ -25,32 +22,6 @@ from verilocc_bench.settings.program import ProgramSettings
 from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 
 SMALL = RunConfiguration("linear-scan", archs=("sm_80",), limit=1)
-
-
-def _without_times(value: Any) -> Any:
-    if isinstance(value, dict):
-        kept = {key for key in value if key != "date" and not key.endswith("_seconds")}
-        return {key: _without_times(value[key]) for key in kept}
-    return [_without_times(each) for each in value] if isinstance(value, list) else value
-
-
-def test_the_command_prints_what_the_function_gives(capsys: pytest.CaptureFixture[str]) -> None:
-    found = evaluate(SMALL)
-    arguments = ["--model", "linear-scan", "--arch", "sm_80", "--limit", "1", "--json"]
-    assert main(["evaluate", *arguments]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert _without_times(printed) == _without_times(json.loads(json.dumps(found.document)))
-    assert [result.row.arch for result in found.results] == ["sm_80"] * 2
-
-
-def test_a_run_is_kept_and_resumed(tmp_path: Path) -> None:
-    told: list[str] = []
-    first = evaluate(SMALL, output_path=tmp_path / "run", tell=told.append)
-    assert told == [f"wrote {tmp_path / 'run' / 'results.json'}"]
-    again = evaluate(SMALL, output_path=tmp_path / "run", tell=told.append)
-    assert again.results == first.results
-    with pytest.raises(InputError, match="holds the results of 'linear-scan'"):
-        evaluate(replace(SMALL, model="graph-coloring"), output_path=tmp_path / "run")
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.allocators import (
-    FailureKind,
-    Request,
-    Response,
-)
+from tests.command_line import CommandLine
+from verilocc_bench.allocators import FailureKind, Request, Response
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.models.command import command_allocator
 from verilocc_bench.settings.program import ProgramSettings
@@ -65,23 +61,22 @@ def shown(folder: str) -> tuple[list[str], str]:
     return shlex.split(blocks[at])[1:], blocks[at + 1]
 
 
-def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def printed(arguments: list[str], run: CommandLine) -> str:
     """What the command prints. In 80 characters there is no room for seconds."""
-    assert main(arguments) == 0
-    return capsys.readouterr().out.rstrip("\n")
+    return run(*arguments).out.rstrip("\n")
 
 
 @pytest.mark.parametrize(
     "folder", ["python_function", "python_class", "command_python", "predictions"]
 )
 def test_an_example_prints_what_its_readme_shows(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: str, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     arguments, expected = shown(folder)
     monkeypatch.chdir(EXAMPLES / folder)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     with only_modules_of(EXAMPLES / folder):
-        assert printed(arguments, capsys) == expected
+        assert printed(arguments, run) == expected
 
 
 @contextmanager
@@ -98,7 +93,7 @@ def only_modules_of(folder: Path) -> Iterator[None]:
 
 
 def test_the_plug_in_is_found_by_its_entry_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     project = tomllib.loads((EXAMPLES / "plug_in" / "pyproject.toml").read_text())
     metadata = project["project"]
@@ -118,20 +113,18 @@ def test_the_plug_in_is_found_by_its_entry_point(
     for package in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         shutil.copytree(EXAMPLES / "plug_in" / package, tmp_path / package)
     arguments, expected = shown("plug_in")
-    assert main(arguments) == 2  # not yet
-    capsys.readouterr()
+    run(*arguments, status=2)  # not yet
     monkeypatch.syspath_prepend(tmp_path)
-    assert printed(arguments, capsys) == expected
-    assert main(["list", "models"]) == 0
-    assert "widest-first" in capsys.readouterr().out
+    assert printed(arguments, run) == expected
+    assert "widest-first" in run("list", "models").out
 
 
 def test_the_program_in_c_prints_what_its_readme_shows(
-    c_program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    c_program: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     arguments, expected = shown("command_c")
     monkeypatch.chdir(c_program.parent)
-    assert printed(arguments, capsys) == expected
+    assert printed(arguments, run) == expected
 
 
 def test_the_two_programs_agree_and_what_they_answer_is_valid(c_program: Path) -> None:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from verilocc_bench.cli import main
+from tests.command_line import CommandLine
 
 MODULE = "python:tests.evaluation.allocators_for_tests"
 
 
-def evaluate(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, object]:
-    arguments = ["evaluate", *options, "--limit", "1", "--arch", "gfx942", "--json"]
-    assert main(arguments) == 0
-    document: dict[str, object] = json.loads(capsys.readouterr().out)
-    return document
+@pytest.fixture(name="evaluate")
+def _evaluate(run: CommandLine) -> CommandLine:
+    return run.of("evaluate", "--limit", "1", "--arch", "gfx942")
 
 
-def test_calls_to_success_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_calls_to_success_are_counted(evaluate: CommandLine) -> None:
     options = ("--model", f"{MODULE}:Learner", "--samples", "5", "--decoding", "guided")
-    document = evaluate(capsys, *options, "--verifier-calls", "4")
+    document = evaluate.json(*options, "--verifier-calls", "4")
     assert document["config"]["decoding"] == "guided"
     assert document["config"]["options"]["verifier_calls"] == 4
     overall = document["results"]["overall"]
@@ -39,27 +35,25 @@ def test_calls_to_success_are_counted(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.slow
-def test_resampling_tells_nothing_but_another_seed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_resampling_tells_nothing_but_another_seed(evaluate: CommandLine) -> None:
     options = ("--model", f"{MODULE}:Forgetful", "--samples", "2", "--decoding", "guided")
-    document = evaluate(capsys, *options, "--feedback", "resample")
+    document = evaluate.json(*options, "--feedback", "resample")
     assert document["results"]["overall"]["verifier_calls"] == 3.0
     assert document["results"]["overall"]["pass@1"] == 1.0
 
 
 @pytest.mark.slow
-def test_free_runs_have_no_calls(capsys: pytest.CaptureFixture[str]) -> None:
-    document = evaluate(capsys, "--model", f"{MODULE}:Learner", "--samples", "2")
+def test_free_runs_have_no_calls(evaluate: CommandLine) -> None:
+    document = evaluate.json("--model", f"{MODULE}:Learner", "--samples", "2")
     overall = document["results"]["overall"]
     assert overall["verifier_calls"] is None
     assert overall["success_by_calls"] is None
     assert overall["pass@1"] == 0.5
     assert document["kernels"][0]["verifier_calls"] is None
-
-
-def test_a_deterministic_allocator_is_not_asked_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    document = evaluate(capsys, "--model", "linear-scan", "--decoding", "guided", "--samples", "3")
-    assert document["results"]["overall"]["verifier_calls"] == 1.0
-    assert document["results"]["overall"]["samples"] == 6
+    # A deterministic allocator is not asked twice.
+    document = evaluate.json("--model", "linear-scan", "--decoding", "guided", "--samples", "3")
+    overall = document["results"]["overall"]
+    assert (overall["verifier_calls"], overall["samples"]) == (1.0, 6)
 
 
 @pytest.mark.parametrize(
@@ -73,16 +67,11 @@ def test_a_deterministic_allocator_is_not_asked_twice(capsys: pytest.CaptureFixt
         (("--decoding", "guided", "--verifier-calls", "0"), "1 or more"),
         (("--decoding", "whatever"), "--decoding"),
         (("--top-p", "nan"), "0.0001"),
+        (("--temperature", "0.5"), "--temperature"),
+        (("--no-resume",), "--no-resume"),
     ],
 )
 def test_options_that_contradict_each_other(
-    options: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
+    options: tuple[str, ...], complaint: str, run: CommandLine
 ) -> None:
-    try:
-        status = main(["evaluate", "--model", "linear-scan", *options])
-    except SystemExit as error:
-        status = error.code  # type: ignore[assignment]
-    assert status == 2
-    error_text = capsys.readouterr().err
-    assert complaint in error_text
-    assert len(error_text.splitlines()) == 1
+    run.refuses(["evaluate", "--model", "linear-scan", *options], complaint)

@@ -76,27 +76,30 @@ def python(home: Path, variables: dict[str, str], *arguments: str) -> str:
     return found.stdout
 
 
-@pytest.mark.parametrize("variables", [OFFLINE, UNREACHABLE], ids=["offline", "unreachable"])
-def test_a_dataset_that_is_not_here(variables: dict[str, str], tmp_path: Path) -> None:
-    said = python(tmp_path, variables, "-c", READ, "owner/name test assign ")
-    assert said == f"owner/name: no such folder, {NOT_THERE}\n"
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with one dataset."""
+    home = tmp_path_factory.mktemp("home")
+    python(home, OFFLINE, "-c", CACHE, str(home), str(embedded_path()), COMMIT)
+    return home
 
 
 @pytest.mark.parametrize("variables", [OFFLINE, UNREACHABLE], ids=["offline", "unreachable"])
-def test_a_dataset_in_the_cache(variables: dict[str, str], tmp_path: Path) -> None:
-    python(tmp_path, OFFLINE, "-c", CACHE, str(tmp_path), str(embedded_path()), COMMIT)
+def test_a_dataset_in_the_cache(variables: dict[str, str], home: Path) -> None:
     asked = [
         "owner/name test assign ",
         f"owner/name test assign {COMMIT}",
         "owner/name test assign main",
         "owner/name train assign ",
         "owner/name test split ",
+        "owner/other test assign ",
     ]
-    lines = python(tmp_path, variables, "-c", READ, *asked).splitlines()
+    lines = python(home, variables, "-c", READ, *asked).splitlines()
     assert lines[:2] == [load_rows("mini").hash] * 2
     assert lines[2].startswith(f"owner/name: its revision 'main' is {NOT_THERE}; ")
     assert lines[3].startswith("owner/name: there is no split 'train' of the config 'default' ")
-    assert lines[4] == f"owner/name: no such folder, {NOT_THERE}"
+    names = ("owner/name", "owner/other")
+    assert lines[4:] == [f"{name}: no such folder, {NOT_THERE}" for name in names]
 
 
 def test_a_split_that_the_hub_has_not(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
+from tests.command_line import CommandLine
 from tests.report.documents import make_document
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows, rows_hash, write_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.hub_results import eval_results_yaml
@@ -47,18 +46,18 @@ def test_entries_come_back() -> None:
         assert "verilocc-bench 0.1.0, samples for each kernel: 1" in entry.notes
 
 
-def test_the_split_track_has_ids_of_its_own() -> None:
+def ids(given: dict[str, Any], dataset_id: str | None = None) -> list[str]:
+    text = eval_results_yaml(given, dataset_id)
+    return [entry.task_id for entry in parse_eval_result_entries(yaml.safe_load(text))]
+
+
+def test_the_ids_of_the_split_track_and_of_all_tasks() -> None:
     given = {"run": make_document(track="split")}
     given["run"]["dataset"]["name"] = "owner/kernels"
-    text = eval_results_yaml(given, "owner/kernels")
-    entries = parse_eval_result_entries(yaml.safe_load(text))
-    assert all(entry.task_id.startswith("split_") for entry in entries)
-
-
-def test_overall_is_of_the_whole_dataset() -> None:
-    text = eval_results_yaml(documents(config__arch=["gfx942"]), None)
-    ids = [entry.task_id for entry in parse_eval_result_entries(yaml.safe_load(text))]
-    assert [each for each in ids if each.startswith("overall")] == ["overall_text_free_pass@1"]
+    assert all(each.startswith("split_") for each in ids(given, "owner/kernels"))
+    # Overall is of the whole dataset.
+    found = ids(documents(config__arch=["gfx942"]))
+    assert [each for each in found if each.startswith("overall")] == ["overall_text_free_pass@1"]
 
 
 @pytest.mark.parametrize(
@@ -69,18 +68,12 @@ def test_overall_is_of_the_whole_dataset() -> None:
         ({"config__model": "org/other"}, "guided: expected runs of one model"),
         ({"config__decoding": "free"}, "guided: a second result for gfx90a_gemm_text_free_pass@1"),
         ({"dataset__hash": "00"}, "guided: expected runs of one dataset in one version"),
+        ({"results__overall": {"infrastructure_failures": 2}}, "2 samples are missing"),
     ],
 )
 def test_what_cannot_be_published(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         eval_results_yaml(documents(**change), None)
-
-
-def test_missing_samples_are_no_result() -> None:
-    given = documents()
-    given["free"]["results"]["overall"]["infrastructure_failures"] = 2
-    with pytest.raises(InputError, match="2 samples are missing"):
-        eval_results_yaml(given, None)
 
 
 def test_the_dataset_needs_an_id_of_the_hub() -> None:
@@ -145,35 +138,15 @@ def test_every_split_of_a_run_counts(asked: list[tuple[Any, ...]]) -> None:
     assert asked == [("a/b", "split", split, None) for split in ("test", "test_larger")]
 
 
-def test_a_run_over_mini_is_of_no_dataset_of_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = [row for row in ROWS if row.arch == "sm_80"]
-    monkeypatch.setattr("verilocc_bench.evaluation.hub_results.read_hub", lambda *arguments: other)
-    run, out = tmp_path / "run", tmp_path / "out.yaml"
-    assert main(["evaluate", "--model", "compiler", "--output-path", str(run)]) == 0
-    capsys.readouterr()
-    command = ["report", str(run), "--format", "eval-results", "-o", str(out)]
-    assert main([*command, "--dataset-id", "verilocc/regalloc"]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "this run is of 'mini'" in error
-    assert "not of verilocc/regalloc" in error
-    assert not out.exists()
-
-
 def test_a_folder_is_not_recorded_as_an_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: CommandLine
 ) -> None:
     monkeypatch.chdir(tmp_path)
     row = min(ROWS, key=lambda row: row.n_instructions)
     write_parquet(
         [row], Path("verilocc/regalloc/data", row.arch, row.family, "test-00000-of-00001.parquet")
     )
-    assert (
-        main(["evaluate", "--model", "compiler", "--dataset", "verilocc/regalloc", "--json"]) == 0
-    )
-    document = json.loads(capsys.readouterr().out)
+    document = run.json("evaluate", "--model", "compiler", "--dataset", "verilocc/regalloc")
     assert document["dataset"]["name"] == "./verilocc/regalloc"
     with pytest.raises(InputError, match="give --dataset-id"):
         eval_results_yaml({"run": document}, None)

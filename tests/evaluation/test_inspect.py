@@ -139,22 +139,6 @@ def test_bad_parameters_are_refused() -> None:
             register_allocation(**parameters)
 
 
-@needs_inspect
-def test_a_dataset_on_the_hub_cannot_name_our_scorer() -> None:
-    """For this reason there is no `eval.yaml`. If it could, the dataset should have one."""
-    from inspect_ai._eval.task.hf import HFTask
-
-    task = {
-        "field_spec": {"input": "normalized", "target": "assignment"},
-        "solvers": [{"name": "generate"}],
-        "scorers": [{"name": "exact"}],
-    }
-    assert HFTask.model_validate(task).scorers[0].name == "exact"
-    task["scorers"] = [{"name": "verilocc_bench/verdict"}]
-    with pytest.raises(ValueError, match=r"scorers\.0\.name"):
-        HFTask.model_validate(task)
-
-
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     monkeypatch.delitem(sys.modules, "verilocc_bench.cli.inspect_task", raising=False)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import runpy
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.model.http_server import Asked, FakeServer, Say
 from verilocc_bench.cli import main
 from verilocc_bench.evaluation.schema import read_results
 
@@ -57,10 +52,18 @@ def test_every_format_and_decoding(
     case: tuple[tuple[str, ...], str, float],
     model: str,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Nothing is asked of the network."""
     options, assistance, valid = case
+    readme = (EXAMPLES / "language_model" / "README.md").read_text()
+    assert "--model tiny-model --prompt-format window --decoding constrained" in readme
+    connections: list[object] = []
+    monkeypatch.setattr("socket.socket.connect", lambda *asked: connections.append(asked))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *asked, **_: connections.append(asked))
     document = evaluate(model, tmp_path, *options)
+    assert not connections
     overall, config = document["results"]["overall"], document["config"]
     assert config["assistance"] == overall["assistance"] == assistance
     assert config["prompt"]["format"] == options[1]
@@ -74,9 +77,8 @@ def test_every_format_and_decoding(
     assert f"assistance: {assistance}" in capsys.readouterr().out or assistance == "text"
 
 
-def test_priority_samples_are_unique_and_resume(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.exhaustive
+def test_priority_samples_are_unique_and_resume(model: str, tmp_path: Path) -> None:
     options = ["--prompt-format", "window", "--decoding", "constrained"]
     options += ["--sampling", "priority"]
     evaluate(model, tmp_path / "a", *options, "--samples", "1")
@@ -85,64 +87,31 @@ def test_priority_samples_are_unique_and_resume(
     answers = [(tmp_path / name / "answers.jsonl").read_text() for name in "ab"]
     assert answers[0] == answers[1]
     assert len(set(answers[0].splitlines())) == 2
-    capsys.readouterr()
 
 
 def test_an_endpoint_that_goes_away_and_comes_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = EXAMPLES / "http" / "toy_server.py"
+    reply = runpy.run_path(str(EXAMPLES / "http" / "toy_server.py"))["reply"]
+    away = False
 
-    def start(port: int) -> tuple[subprocess.Popen[str], str]:
-        command = [sys.executable, str(server), "--port", str(port)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        return process, process.stdout.readline().split()[-1]
+    def answer(asked: Asked) -> Say:
+        return Say(length=1) if away else Say(body=reply(asked.path, asked.body))
 
-    def stop(process: subprocess.Popen[str]) -> None:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
-
-    process, address = start(0)
-    port = int(address.removesuffix("/v1").rsplit(":", 1)[1]) if address else 0
     options = ["--model-name", "first-free", "--prompt-format", "window", "--window-registers", "1"]
     options += ["--retries", "0", "--samples", "2"]
-    try:
-        whole = evaluate(address, tmp_path / "whole", *options)
+    with FakeServer(answer).running() as server:
+        whole = evaluate(server.address, tmp_path / "whole", *options)
         assert whole["results"]["overall"]["pass@1"] == 1.0
-    finally:
-        stop(process)
-    broken = evaluate(address, tmp_path / "broken", *options, status=69)
-    overall = broken["results"]["overall"]
-    assert (overall["infrastructure_failures"], overall["samples"]) == (2, 0)
-    assert overall["pass@1"] is None
-    assert overall["failures"] == {}
-    # The terminal's width decides where lines end.
-    assert "give the same command again" in " ".join(capsys.readouterr().out.split())
-    for _ in range(50):
-        process, again = start(port)
-        if again == address:
-            break
-        time.sleep(0.1)
-    try:
-        mended = evaluate(address, tmp_path / "broken", *options)
-    finally:
-        stop(process)
+        away = True
+        broken = evaluate(server.address, tmp_path / "broken", *options, status=69)
+        overall = broken["results"]["overall"]
+        assert (overall["infrastructure_failures"], overall["samples"]) == (2, 0)
+        assert (overall["pass@1"], overall["failures"]) == (None, {})
+        # The terminal's width decides where lines end.
+        assert "give the same command again" in " ".join(capsys.readouterr().out.split())
+        away = False
+        mended = evaluate(server.address, tmp_path / "broken", *options)
     assert mended["kernels"] == whole["kernels"]
     files = [(tmp_path / name / "answers.jsonl").read_text() for name in ("whole", "broken")]
     assert files[0] == files[1]
-    capsys.readouterr()
-
-
-def test_nothing_is_asked_of_the_network(model: str, tmp_path: Path) -> None:
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
-    # Whatever goes out meets a proxy that is not there.
-    environment |= {"https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
-    options = ["--prompt-format", "whole", "--max-tokens", "5", "--json"]
-    command = [sys.executable, "-m", "verilocc_bench", "evaluate", "--model", model, *SMALL]
-    found = subprocess.run(
-        [*command, *options], env=environment, capture_output=True, text=True, check=True
-    )
-    assert json.loads(found.stdout)["results"]["overall"]["n"] == 1

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine
 from verilocc_bench.backends import AmdgpuBackend
-from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import evaluate, machine_code
 from verilocc_bench.evaluation.configuration import RunConfiguration
@@ -78,7 +78,7 @@ def test_answers_and_labels_become_code(
     llc: Callable[..., str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: CommandLine,
 ) -> None:
     told: list[str] = []
     found = evaluate(ONE_EACH, output_path=tmp_path, machine_code=True, tell=told.append)
@@ -132,5 +132,4 @@ def test_answers_and_labels_become_code(
     assert "machine_code" not in json.dumps(plain.document)
     command = ["evaluate", "--model", "linear-scan", "--arch", "gfx942", "--family", "gemm"]
     command += ["--limit", "1", "--output-path", str(tmp_path), "--machine-code"]
-    assert main([*command, "--columns", ",".join(CODE_COLUMNS)]) == 0
-    assert "instructions" in capsys.readouterr().out
+    assert "instructions" in run(*command, "--columns", ",".join(CODE_COLUMNS)).out

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Sequence
+from statistics import fmean
 
 import pytest
 
@@ -39,19 +41,31 @@ def test_means() -> None:
     assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
 
 
-def test_bootstrap_intervals_cover_the_mean() -> None:
-    generator = random.Random(1)
-    covered = 0
-    for trial in range(200):
-        values = [float(generator.random() < 0.7) for _ in range(60)]
-        low, high = bootstrap_interval(values, seed=trial)
-        assert low is not None
-        assert high is not None
-        covered += low <= 0.7 <= high
-    assert 175 <= covered <= 200
-    assert bootstrap_interval([], 0) == (None, None)
-    assert bootstrap_interval([1.0, 1.0], 0) == (1.0, 1.0)
-    assert bootstrap_interval([0.0, 1.0, 1.0], 3) == bootstrap_interval([0.0, 1.0, 1.0], 3)
+VALUES = [1.1**n for n in range(40)]  # hardly any two resamples have one mean
+
+
+def test_the_interval_leaves_two_and_a_half_percent_out_at_each_end() -> None:
+    drawn: list[list[float]] = []
+
+    def watched(values: Sequence[float]) -> float | None:
+        drawn.append(list(values))
+        return mean(values)
+
+    low, high = bootstrap_interval(VALUES, 7, watched)
+    generator = random.Random(7)
+    assert drawn == [generator.choices(VALUES, k=len(VALUES)) for _ in range(1000)]
+    means = sorted(map(fmean, drawn))
+    assert low == means[25]
+    assert high == means[974]
+    assert means[24] < low < high < means[975]
+    assert bootstrap_interval(VALUES, 7) == (low, high)
+    assert bootstrap_interval(VALUES, 8) != (low, high)
+
+
+def test_values_that_are_all_the_same_are_their_own_interval() -> None:
+    assert bootstrap_interval([3.0], 1) == (3.0, 3.0)
+    assert bootstrap_interval([2.0, 2.0, 2.0], 1) == (2.0, 2.0)
+    assert bootstrap_interval([], 1) == (None, None)
 
 
 @pytest.mark.parametrize("samples", [5, 20])

@@ -99,36 +99,22 @@ def test_an_answer_below_what_is_proved_is_never_kept() -> None:
         _measured(replace(row, best_lower_bound=registers + 1))
 
 
-class _Contradicting(SingleAllocator):
-    def allocate(self, _: Request) -> Answer:
-        raise ContradictionError("two and two are five")
+@pytest.mark.parametrize(
+    "error",
+    [ContradictionError("two and two are five"), MissingExtraError("numba", "exact", "the search")],
+)
+def test_what_is_no_failure_of_an_allocator(error: Exception) -> None:
+    """Of this package's own: foreign code can raise what it likes."""
 
+    class Raising(SingleAllocator):
+        def allocate(self, _: Request) -> Answer:
+            raise error
 
-class _ForeignContradicting(_Contradicting):
-    foreign = True
+    class Foreign(Raising):
+        foreign = True
 
-
-class _WithoutItsPackage(SingleAllocator):
-    def allocate(self, _: Request) -> Answer:
-        raise MissingExtraError("numba", "exact", "the search")
-
-
-class _ForeignWithoutItsPackage(_WithoutItsPackage):
-    foreign = True
-
-
-def test_a_contradiction_is_no_failure_among_others() -> None:
-    """Of this package's own allocators: foreign code can raise what it likes."""
     request = Request(AllocationProblem(parse_function(LOOP)))
-    with pytest.raises(ContradictionError):
-        next(_Contradicting().respond([request]))
-    ((_, response),) = _ForeignContradicting().respond([request])
-    assert response.failure is FailureKind.CRASHED
-
-
-def test_a_package_that_is_missing_is_no_failure_of_the_allocator() -> None:
-    request = Request(AllocationProblem(parse_function(LOOP)))
-    with pytest.raises(MissingExtraError, match="exact"):
-        next(_WithoutItsPackage().respond([request]))
-    ((_, response),) = _ForeignWithoutItsPackage().respond([request])
+    with pytest.raises(type(error)):
+        next(Raising().respond([request]))
+    ((_, response),) = Foreign().respond([request])
     assert response.failure is FailureKind.CRASHED

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine
 from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InfrastructureError, InputError
 from verilocc_bench.evaluation.metrics import seed_interval
@@ -22,17 +22,16 @@ ROWS = [row for row in load_rows("mini").rows if row.arch == "gfx942"][:2]
 FIRST, SECOND = ROWS
 
 
-def evaluate(path: Path, capsys: pytest.CaptureFixture[str], samples: int) -> dict[str, Any]:
-    arguments = ["evaluate", "--model", f"predictions:{path}", "--arch", "gfx942", "--json"]
-    assert main([*arguments, "--limit", "1", "--samples", str(samples)]) == 0
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return document
+@pytest.fixture(name="path")
+def _path(tmp_path: Path) -> Path:
+    """One right answer."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
+    return path
 
 
-def test_malformed_lines_are_samples_that_cannot_be_parsed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good = json.dumps({"id": FIRST.id, "assignment": FIRST.label})
+def test_malformed_lines_are_samples_that_cannot_be_parsed(path: Path, run: CommandLine) -> None:
+    good = path.read_text().strip()
     lines = [
         good,
         good[:-3],
@@ -45,9 +44,9 @@ def test_malformed_lines_are_samples_that_cannot_be_parsed(
         json.dumps({"id": FIRST.id}),
         good,
     ]
-    path = tmp_path / "answers.jsonl"
     path.write_text("\n\n".join(lines) + "\n")
-    document = evaluate(path, capsys, len(lines))
+    chosen = ("--arch", "gfx942", "--limit", "1", "--samples", len(lines))
+    document = run.json("evaluate", "--model", f"predictions:{path}", *chosen)
     kernel = next(kernel for kernel in document["kernels"] if kernel["id"] == FIRST.id)
     assert (kernel["samples"], kernel["valid"], kernel["first_valid"]) == (10, 2, 0)
     failures = dict(document["results"]["overall"]["failures"])
@@ -58,39 +57,31 @@ def test_malformed_lines_are_samples_that_cannot_be_parsed(
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("line", "place", "complaint"),
     [
-        ("{]", "expected JSON"),
-        ('{"assignment": {}}', "no 'id'"),
-        ('{"id": "0123456789abcdef", "assignment": {}}', "no function"),
+        ("\n{]", ":3", "expected JSON"),
+        ('{"assignment": {}}', ":2", "no 'id'"),
+        ('{"id": "0123456789abcdef", "assignment": {}}', "", "no function"),
     ],
 )
 def test_a_line_of_no_function_is_bad_input(
-    line: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, place: str, complaint: str, path: Path, run: CommandLine
 ) -> None:
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + f"\n{line}\n")
-    assert main(["evaluate", "--model", f"predictions:{path}"]) == 2
-    error = capsys.readouterr().err
-    assert complaint in error
-    assert str(path) in error
+    path.write_text(f"{path.read_text()}{line}\n")
+    run.refuses(["evaluate", "--model", f"predictions:{path}"], f"{path}{place}", complaint)
 
 
-def test_a_file_cannot_be_guided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
-    assert main(["evaluate", "--model", f"predictions:{path}", "--decoding", "guided"]) == 2
-    assert "cannot be guided" in capsys.readouterr().err
+def test_a_file_cannot_be_guided(path: Path, run: CommandLine) -> None:
+    guided = ("--decoding", "guided")
+    run.refuses(["evaluate", "--model", f"predictions:{path}", *guided], "cannot be guided")
 
 
-def test_a_file_that_says_it_is_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "answers.jsonl"
-    with path.open("wb") as file:
-        file.truncate(10 << 30)
-    assert main(["evaluate", "--model", f"predictions:{path}"]) == 2
-    assert "10,737,418,240 bytes, more than the 4,294,967,296" in capsys.readouterr().err
-    with path.open("wb") as file:
-        file.truncate(4 << 30)
+def test_a_file_that_says_it_is_large(path: Path, run: CommandLine) -> None:
+    os.truncate(path, 10 << 30)
+    said = "10,737,418,240 bytes, more than the 4,294,967,296"
+    run.refuses(["evaluate", "--model", f"predictions:{path}"], said)
+    os.truncate(path, 0)
+    os.truncate(path, 4 << 30)
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match="longer than the 33,554,432 bytes"):
@@ -100,9 +91,7 @@ def test_a_file_that_says_it_is_large(tmp_path: Path, capsys: pytest.CaptureFixt
         tracemalloc.stop()
 
 
-def test_a_file_that_changes_is_no_failure_of_its_answers(tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
+def test_a_file_that_changes_is_no_failure_of_its_answers(path: Path) -> None:
     predictions = read_predictions(f"predictions:{path}", path)
     request = Request(AllocationProblem.from_text(FIRST.normalized), 0, 0)
     assert predictions.allocate(request).assignment == FIRST.label

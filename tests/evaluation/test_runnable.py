@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.backends.nvidia.assembled_kernels import LOOP, assembled, require_tools
+from tests.command_line import CommandLine
 from verilocc_bench import allocate, load_problem, load_problems, lower, verify
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import BudgetChoice
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import PreparedProblem, evaluate
@@ -50,14 +50,14 @@ def test_search_is_no_worse_than_the_compiler(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_cubin_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cubin_on_the_command_line(tmp_path: Path, run: CommandLine) -> None:
     require_tools()
     cubin, answer = tmp_path / "sums.cubin", tmp_path / "a.json"
     cubin.write_bytes(assembled(LOOP))
     allocated = ["allocate", str(cubin), "--model", "graph-coloring", "-o", str(answer)]
-    assert main([*allocated, "--runnable"]) == 0
-    assert main(["lower", str(cubin), str(answer), "-o", str(tmp_path / "out.cubin")]) == 0
-    assert "\nruns by the compiler's own rules\n" in capsys.readouterr().out
+    run(*allocated, "--runnable")
+    out = run("lower", cubin, answer, "-o", tmp_path / "out.cubin").out
+    assert "\nruns by the compiler's own rules\n" in out
 
 
 def test_where_waits_are_inserted_after_allocation_nothing_changes() -> None:
@@ -75,14 +75,11 @@ def test_without_code_there_is_one_clear_line(tmp_path: Path) -> None:
     problem = load_problems(arch="sm_80", limit=1)[0]
     with pytest.raises(InputError, match="--runnable needs the compiled code"):
         _ = PreparedProblem(problem).runnable_problem
+    with pytest.raises(InputError, match="--runnable is for --budget full"):
+        RunConfiguration("linear-scan", RUNNABLE, budget=BudgetChoice.BOUND)
     with pytest.raises(InputError, match="no machine code of"):
         CodeSource("mini", ("train",)).kernel(problem)
     text = tmp_path / "function.txt"
     text.write_text(problem.normalized)
     with pytest.raises(InputError, match="no compiled code"):
         allocate(load_problem(text), "linear-scan", runnable=True)
-
-
-def test_another_budget_has_no_code() -> None:
-    with pytest.raises(InputError, match="--runnable is for --budget full"):
-        RunConfiguration("linear-scan", RUNNABLE, budget=BudgetChoice.BOUND)

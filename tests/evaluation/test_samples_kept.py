@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine
 from tests.evaluation.test_resuming import content
 from tests.model.http_server import Asked, FakeServer, Say, chat_reply
 from verilocc_bench.cli import main
@@ -41,7 +42,7 @@ def test_a_run_that_is_killed_asks_nothing_twice(
     with FakeServer(answer).running() as server:
         arguments = ["evaluate", "--model", server.address, *WINDOWS, "--output-path"]
         assert main([*arguments, str(tmp_path / "whole")]) == 0
-        whole, kills = asked.copy(), 4
+        whole, kills = asked.copy(), 2
         asked.clear()
         wait_seconds = 0.02
         command = [sys.executable, "-m", "verilocc_bench", *arguments, str(tmp_path / "killed")]
@@ -70,16 +71,14 @@ def test_a_run_that_is_killed_asks_nothing_twice(
     capfd.readouterr()
 
 
-def test_results_and_failures_show_what_was_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_and_failures_show_what_was_said(tmp_path: Path, run: CommandLine) -> None:
     words = '<think>hm</think>Here you are: {"%0": "v4",}'
     with FakeServer(lambda _: chat_reply(words)).running() as server:
         arguments = ["evaluate", "--model", server.address, *SMALL, "--price", "2,10"]
-        assert main([*arguments, "--output-path", str(tmp_path / "a")]) == 0
-        assert main([*arguments, "--output-path", str(tmp_path / "b"), "--no-log-samples"]) == 0
+        run(*arguments, "--output-path", tmp_path / "a")
+        run(*arguments, "--output-path", tmp_path / "b", "--no-log-samples")
         strict = ["--extract", "strict", "--output-path", str(tmp_path / "c")]
-        assert main([*arguments, *strict]) == 0
+        run(*arguments, *strict)
     overall: dict[str, Any] = json.loads((tmp_path / "a" / "results.json").read_text())["results"][
         "overall"
     ]
@@ -87,27 +86,22 @@ def test_results_and_failures_show_what_was_said(
     assert overall["reading"] == {"read": 0, "valid": 0, "strictly_read": 0, "strictly_valid": 0}
     assert (overall["totals"]["prompt_tokens"], overall["totals"]["completion_tokens"]) == (11, 7)
     row_id = json.loads((tmp_path / "a" / "samples.jsonl").read_text())["id"]
-    capsys.readouterr()
-    assert main(["failures", str(tmp_path / "a")]) == 0
-    assert 'Here you are: {"%0": "v4",⟦reading stopped here⟧}' in capsys.readouterr().out
-    assert main(["failures", str(tmp_path / "a"), "--id", row_id]) == 0
-    shown = capsys.readouterr().out
+    out = run("failures", tmp_path / "a").out
+    assert 'Here you are: {"%0": "v4",⟦reading stopped here⟧}' in out
+    shown = run("failures", tmp_path / "a", "--id", row_id).out
     assert "--- completion 1 of 1, 7 tokens" in shown
     assert "--- reasoning 1 of 1\nhm" in shown
     assert "You allocate registers for a GPU kernel." in shown
     assert not read_transcripts(tmp_path / "b")
-    assert main(["failures", str(tmp_path / "b")]) == 0
-    assert "reading stopped" not in capsys.readouterr().out
-    assert main(["failures", str(tmp_path / "c")]) == 0
-    assert "⟦reading stopped here⟧<think>hm" in capsys.readouterr().out
+    assert "reading stopped" not in run("failures", tmp_path / "b").out
+    assert "⟦reading stopped here⟧<think>hm" in run("failures", tmp_path / "c").out
     report = tmp_path / "r.html"
-    assert main(["report", str(tmp_path / "a"), "--format", "html", "-o", str(report)]) == 0
+    run("report", tmp_path / "a", "--format", "html", "-o", report)
     page = (tmp_path / "r-samples" / f"0-{row_id}-0.html").read_text()
     assert "&lt;think&gt;hm&lt;/think&gt;Here you are: " in page
     assert "<mark>reading stopped here</mark>}" in page
     assert "unparsable" in page
     assert f'href="0-{row_id}-0.html"' in (tmp_path / "r-samples" / "index.html").read_text()
     assert 'href="r-samples/index.html"' in report.read_text()
-    assert main(["report", str(tmp_path / "b"), "--format", "html", "-o", str(report)]) == 0
+    run("report", tmp_path / "b", "--format", "html", "-o", report)
     assert "r-samples" not in report.read_text()
-    capsys.readouterr()

@@ -11,19 +11,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.command_line import CommandLine
 from tests.report.documents import make_document
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.schema import check_results, read_results, results_schema
 from verilocc_bench.settings.allocator import Decoding
 
-GUIDED = make_document(decoding="guided", samples=3, kernels=6)
 
-
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_one_and_knows_every_decoding() -> None:
     Draft202012Validator.check_schema(results_schema())
-
-
-def test_every_decoding_is_known() -> None:
     known = results_schema()["$defs"]["decoding"]["enum"]
     assert sorted(known) == sorted(decoding.value for decoding in Decoding)
 
@@ -34,7 +30,7 @@ def test_every_decoding_is_known() -> None:
         make_document(),
         make_document(samples=10, k=(1, 10), chance=0.0),
         make_document(track="split", assistance="state"),
-        GUIDED,
+        make_document(decoding="guided", samples=3, kernels=6),
     ],
 )
 def test_what_evaluate_writes_is_accepted(document: dict[str, Any], tmp_path: Path) -> None:
@@ -63,12 +59,14 @@ def test_an_earlier_run_of_a_model_that_keeps_notes_has_assistance_intervals(
 def test_every_key_is_required_but_further_pass_at_k() -> None:
     """Leaving out any key of any record is found, with its name."""
     validator = Draft202012Validator(results_schema())
+    right = make_document(decoding="guided", kernels=1)
+    assert validator.is_valid(right)
     record = ["results", "overall"]
     inner = ([key] for key in ("config", "dataset", "timing", "groups"))
     for path in ([], record, ["kernels", 0], *inner):
-        for key in list(_at(GUIDED, path)):
+        for key in list(_at(right, path)):
             if path == [] or "/" not in key:
-                wrong = copy.deepcopy(GUIDED)
+                wrong = copy.deepcopy(right)
                 del _at(wrong, path)[key]
                 assert not validator.is_valid(wrong), (path, key)
                 with pytest.raises(InputError, match=f"{key!r}"):
@@ -145,3 +143,27 @@ def test_files_that_are_no_json(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_results(path)
     assert str(path) in str(error.value)
+
+
+STOCHASTIC = "python:tests.evaluation.allocators_for_tests:stochastic"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--model", "compiler"),
+        ("--model", "compiler", "--track", "split"),
+        ("--model", "spill-everywhere", "--track", "split", "--family", "gemm"),
+        ("--model", STOCHASTIC, "--samples", "3", "--k", "1,3"),
+        ("--model", STOCHASTIC, "--decoding", "guided", "--verifier-calls", "2"),
+        ("--model", "command:/bin/false", "--arch", "sm_80"),
+    ],
+)
+def test_real_results_meet_the_schema(
+    options: tuple[str, ...], tmp_path: Path, run: CommandLine
+) -> None:
+    run("evaluate", *options, "--limit", "1", "--output-path", tmp_path)
+    document = read_results(tmp_path / "results.json")
+    assert document["results"]["overall"]["n"] == len(document["kernels"])
+    run("report", tmp_path, "-o", tmp_path / "report.md")

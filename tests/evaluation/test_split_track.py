@@ -25,6 +25,7 @@ from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import judge, resolve_model
 from verilocc_bench.evaluation.judging import FINDINGS_KEPT
+from verilocc_bench.evaluation.outcome import measure_outcome
 from verilocc_bench.evaluation.prepared import PreparedRow
 from verilocc_bench.ir import VirtualLanes
 from verilocc_bench.verification import Verdict, Verifier
@@ -119,30 +120,25 @@ def test_malformed_edits_of_foreign_code_are_counted_failures() -> None:
         assert judged.sample.failure == "unparsable", edits
 
 
-@pytest.mark.slow
-def test_a_guard_in_a_lane_of_a_pair_is_measured(tmp_path: Path) -> None:
+def test_a_guard_in_a_lane_of_a_pair_is_measured() -> None:
     row = next(r for r in load_rows("mini").rows if r.arch == "sm_80" and "@%" in r.normalized)
-    problem = AllocationProblem.from_text(row.normalized)
-    assert row.label is not None
+    prepared = PreparedRow(row)
+    function = prepared.problem.function
     block, index, guard = next(
         (b, i, instruction.guard.location)
-        for b, i, instruction in problem.function.instructions()
+        for b, i, instruction in function.instructions()
         if instruction.guard is not None and isinstance(instruction.guard.location, VirtualLanes)
     )
-    count = len(problem.function.virtual_registers)
-    document = {
-        "id": row.id,
-        "assignment": {**row.label, f"%{count}": "P5"},
-        "edits": {
-            "new": {f"%{count}": "P2 2 P"},
-            "insert": [{"at": [block, index], "move": [[f"%{count}.1", f"%{guard.register}"]]}],
-            "replace": [[block, index, "guard", f"%{count}.1"]],
-        },
+    new = f"%{len(function.virtual_registers)}"
+    edits = {
+        "new": {new: "P2 2 P"},
+        "insert": [{"at": [block, index], "move": [[f"{new}.1", f"%{guard.register}"]]}],
+        "replace": [[block, index, "guard", f"{new}.1"]],
     }
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps(document) + "\n")
-    command = ["evaluate", "--model", f"predictions:{path}", "--arch", "sm_80", "--json"]
-    assert main(command) == 0
+    answer = Answer({**(row.label or {}), new: "P5"}, parse_edits(edits))
+    verdict = Verifier(prepared.problem).verify(answer)
+    assert verdict.valid
+    assert measure_outcome(prepared, answer, verdict, 0).registers > 0
 
 
 def test_an_answer_beyond_the_bounds_of_the_checker_is_a_counted_failure() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import verilocc_bench as vb
+from tests.command_line import CommandLine
 from verilocc_bench import measurement as shared
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
@@ -97,13 +98,11 @@ def test_a_folder_needs_nothing_but_python_and_numpy(folder: Path) -> None:
     assert not (folder / shared.RESULTS).exists()
 
 
-def test_all_sides_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["measure", str(folder)]) == 2
-    assert "run `python run.py` there" in capsys.readouterr().err
+def test_all_sides_right(folder: Path, run: CommandLine) -> None:
+    run.refuses(["measure", folder], "run `python run.py` there")
     assert run_py(folder) == 0
     assert verdicts(folder) == dict.fromkeys(verdicts(folder), "same bits")
-    assert main(["measure", str(folder), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    document = json.loads(run("measure", folder, "--json").out.partition("{")[2].join(["{", ""]))
     (kernel,) = document["kernels"]
     assert document["verified"] is False
     assert document["device"] == "a pretended GPU"
@@ -111,8 +110,7 @@ def test_all_sides_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert times == {"own": 1, "answer": 1, "capped": 1, "own-again": 1, "broken": None}
     assert kernel["sides"][0]["errors"]["out"] < 1e-3
     assert kernel["library"] is None
-    assert main(["measure", str(folder)]) == 0
-    text = capsys.readouterr().out
+    text = run("measure", folder).out
     assert "not verified" in text
     assert "99" in text
     assert "5, not 16" in text  # blocks, as the driver and as we say
@@ -132,7 +130,7 @@ def test_all_sides_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ("slow", "no result in 2 s"),
     ],
 )
-@pytest.mark.parametrize("side", ["answer", "broken"])
+@pytest.mark.parametrize("side", ["answer", pytest.param("broken", marks=pytest.mark.exhaustive)])
 def test_a_side_that_does_not_compute_right_is_found_out(
     folder: Path, behaviour: str, verdict: str, side: str, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
@@ -227,27 +225,20 @@ def prepared(arch: str, folder: Path, *options: str) -> Path:
     return output
 
 
-def own_launch(folder: Path) -> list[str]:
-    arrays = folder / "arrays.npz"
-    np.savez(arrays, x=np.arange(64, dtype=np.float32), n=np.int32(64), scale=np.float32(2))
-    return ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
-
-
 @pytest.mark.usefixtures("llc")
-def test_code_objects_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_objects_there_and_back(tmp_path: Path, run: CommandLine) -> None:
     pytest.importorskip("triton")  # its linker
     folder = prepared("gfx942", tmp_path, "--tiles", "1")
     assert run_py(folder, "executes", "--seconds", "500") == 0  # it compiles the interpreter
     assert verdicts(folder) == dict.fromkeys(("other", "answer", "other-again"), "same bits")
     answer, measured = str(tmp_path / "answer.json"), ["--measured", str(folder)]
-    assert main(["compare", IDS["gfx942"], answer, *measured]) == 0
-    assert "measured on a pretended GPU, not verified" in capsys.readouterr().out
+    out = run("compare", IDS["gfx942"], answer, *measured).out
+    assert "measured on a pretended GPU, not verified" in out
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"assignment": vb.load_problem(IDS["gfx942"]).label}))
     swapped = tmp_path / "swapped.json"
     shutil.copy(answer, swapped)
-    assert main(["compare", IDS["gfx942"], answer, str(swapped), *measured]) == 2
-    assert "the measurement is beside" in capsys.readouterr().err
+    run.refuses(["compare", IDS["gfx942"], answer, swapped, *measured], "the measurement is beside")
     stranger = min(r.id for r in ROWS if r.arch == "gfx942" and r.id != IDS["gfx942"])
     with pytest.raises(InputError, match=f"not of '{stranger}'"):
         read_measurement(folder).figure(stranger)
@@ -256,9 +247,11 @@ def test_code_objects_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("llc")
-def test_a_launch_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_launch_of_ones_own(tmp_path: Path, run: CommandLine) -> None:
     pytest.importorskip("triton")
-    options = own_launch(tmp_path)
+    arrays = tmp_path / "arrays.npz"
+    np.savez(arrays, x=np.arange(64, dtype=np.float32), n=np.int32(64), scale=np.float32(2))
+    options = ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
     folder = prepared("gfx942", tmp_path, *options)
     (kernel,) = json.loads((folder / "measure.json").read_text())["kernels"]
     assert (kernel["grid"], kernel["block"]) == ([2, 1, 1], [64, 1, 1])
@@ -266,12 +259,9 @@ def test_a_launch_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     # Without a reference a launch that changes nothing is still found out.
     assert run_py(folder, "right") == 1
     assert set(verdicts(folder).values()) == {"wrote nothing"}
-    capsys.readouterr()
-    again = ["measure", IDS["gfx942"], str(tmp_path / "answer.json"), "-o"]
-    assert main([*again, str(folder)]) == 2
-    assert "without results" in capsys.readouterr().err
-    assert main([*again, str(tmp_path / "new"), *options[:2]]) == 2
-    assert "--arguments needs --grid" in capsys.readouterr().err
+    again = ["measure", IDS["gfx942"], tmp_path / "answer.json", "-o"]
+    run.refuses([*again, folder], "without results")
+    run.refuses([*again, tmp_path / "new", *options[:2]], "--arguments needs --grid")
 
 
 @pytest.mark.usefixtures("cuda")

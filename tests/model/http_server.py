@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
-import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import Any
 
 
@@ -25,22 +23,16 @@ class Asked:
 class Say:
     """A reply; `body` is sent as JSON unless it is bytes.
 
-    `length` is what its header says in place of the true one. Between bytes
-    the server waits for `trickle_seconds`.
+    `length` is what its header says in place of the true one.
     """
 
     status: int = 200
     body: Any = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     length: int | None = None
-    trickle_seconds: float = 0.0
 
 
-class Reset:
-    """In place of a reply: the connection is reset."""
-
-
-Answers = Callable[[Asked], "Say | type[Reset]"]
+Answers = Callable[[Asked], Say]
 
 
 class FakeServer:
@@ -68,10 +60,6 @@ class FakeServer:
             thread.join()
             self._http.server_close()
 
-    def note(self, asked: Asked) -> None:
-        with self._lock:
-            self.asked.append(asked)
-
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         fake = self
 
@@ -85,30 +73,21 @@ class FakeServer:
                 with fake._lock:
                     fake.connections += 1
 
-            def do_GET(self) -> None:
-                self.serve()
-
             def do_POST(self) -> None:
-                self.serve()
-
-            def serve(self) -> None:
                 content = self.rfile.read(int(self.headers.get("content-length", 0)))
                 body = json.loads(content) if content else None
-                asked = Asked(
-                    self.command,
-                    self.path,
-                    {name.lower(): value for name, value in self.headers.items()},
-                    body,
-                )
-                fake.note(asked)
-                said = fake.answer(asked)
-                if isinstance(said, Say):
-                    self.say(said)
-                else:
-                    self.reset()
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                asked = Asked(self.command, self.path, headers, body)
+                with fake._lock:
+                    fake.asked.append(asked)
+                self.say(fake.answer(asked))
+
+            do_GET = do_POST  # noqa: N815
 
             def say(self, said: Say) -> None:
-                content = said.body if isinstance(said.body, bytes) else _json(said.body)
+                content = (
+                    said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
+                )
                 try:
                     self.send_response(said.status)
                     for name, value in said.headers.items():
@@ -116,18 +95,11 @@ class FakeServer:
                     length = len(content) if said.length is None else said.length
                     self.send_header("Content-Length", str(length))
                     self.end_headers()
-                    for part in _parts(content, said.trickle_seconds):
-                        self.wfile.write(part)
+                    self.wfile.write(content)
                 except ConnectionError:  # the client has given up
                     self.close_connection = True
                 if said.length is not None:
                     self.close_connection = True
-
-            def reset(self) -> None:
-                # Closing with a linger of 0 s sends RST instead of FIN.
-                linger = struct.pack("ii", 1, 0)
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                self.close_connection = True
 
             def finish(self) -> None:
                 try:
@@ -139,19 +111,6 @@ class FakeServer:
                 """Nothing is printed."""
 
         return Handler
-
-
-def _parts(content: bytes, wait_seconds: float) -> Iterator[bytes]:
-    if not wait_seconds:
-        yield content
-        return
-    for byte in content:
-        yield bytes([byte])
-        Event().wait(wait_seconds)
-
-
-def _json(body: Any) -> bytes:
-    return json.dumps(body).encode()
 
 
 def chat_reply(text: Any, finish: Any = "stop", **more: Any) -> Say:

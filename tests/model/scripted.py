@@ -6,10 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from verilocc_bench.allocators import (
-    Request,
-    Response,
-)
+from verilocc_bench.allocators import Request, Response
 from verilocc_bench.model.language_model import (
     Ask,
     Choice,
@@ -21,8 +18,6 @@ from verilocc_bench.model.language_model import (
 )
 from verilocc_bench.model.prompts import PromptFormat
 from verilocc_bench.settings.language_model import LanguageModelSettings
-
-__all__ = ["ScriptedModel", "run_episode"]
 
 LOG_PROBABILITY = -0.25
 """Of every token, which is one character."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.command_line import CommandLine
 from tests.model.scripted import TINY, ScriptedModel
 from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.allocator import LanguageModelAllocator, first_format
 from verilocc_bench.model.language_model import Ask, Completion, Finish
@@ -28,10 +28,7 @@ def make(model: ScriptedModel, **settings: object) -> LanguageModelAllocator:
     return LanguageModelAllocator("m", model, first_format(chosen.prompt_format), chosen)
 
 
-@pytest.mark.parametrize(
-    ("context", "expected"),
-    [(9000, "whole"), (5000, "window")],
-)
+@pytest.mark.parametrize(("context", "expected"), [(9000, "whole"), (5000, "window")])
 def test_the_widest_that_fits_all(context: int, expected: str) -> None:
     allocator = make(ScriptedModel(context=context), prompt_format=AUTO)
     assert allocator.choose_format([SMALL, LARGE]) == expected
@@ -97,12 +94,10 @@ def test_one_sample_is_greedy_and_attempts_differ() -> None:
     assert LanguageModelSettings().for_samples(2).strategy == "random"
 
 
-def test_a_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prompt", "283d953e61cef95c", "--prompt-format", "window", "--system", "Hm"]) == 0
-    shown = capsys.readouterr()
+def test_a_prompt_is_printed(run: CommandLine) -> None:
+    shown = run("prompt", "283d953e61cef95c", "--prompt-format", "window", "--system", "Hm")
     assert shown.out.startswith("[system]\nHm\n\nYou allocate registers")
     assert "window 1 of" in shown.out
     assert "the first of its prompts" in shown.err
     assert "no tokenizer without --model" in shown.err
-    assert main(["prompt", "283d953e61cef95c", "--model", "linear-scan"]) == 2
-    assert "is not a language model" in capsys.readouterr().err
+    run.refuses(["prompt", "283d953e61cef95c", "--model", "linear-scan"], "is not a language model")

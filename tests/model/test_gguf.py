@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine
+
 pytest.importorskip("torch")
 pytest.importorskip("gguf")
 
@@ -16,10 +18,10 @@ import gguf
 import numpy as np
 
 from tests.model.tiny_models import ask, byte_level_tokenizer, complete, draw, load
-from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import settings_kind
-from verilocc_bench.model.shipped import gguf_file
+from verilocc_bench.model.reading.reading_allocator import CHANGE
+from verilocc_bench.model.shipped import SHIPPED, gguf_file, is_shipped, shipped_folder
 from verilocc_bench.settings.language_model import LocalModelSettings
 
 pytestmark = pytest.mark.slow
@@ -71,14 +73,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def test_a_file_is_a_model(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_a_model(path: Path, run: CommandLine) -> None:
     assert settings_kind(str(path)) is LocalModelSettings
     model = load(path)
     (said,) = complete(model, [ask("class V", 5)], [draw(1)])
     assert (said.completion_tokens, said.sent, model.context) == (5, "class V", CONTEXT)
     assert len(model.revision) == 64
-    assert main(["prompt", "283d953e61cef95c", "--model", str(path)]) == 0
-    shown = capsys.readouterr()
+    shown = run("prompt", "283d953e61cef95c", "--model", path)
     assert "Assign registers to %0" in shown.out
     assert f"tokens of the model's {CONTEXT}" in shown.err
 
@@ -92,6 +93,16 @@ def test_files_that_are_none(path: Path, tmp_path: Path) -> None:
         load(broken)
     with pytest.raises(InputError, match="has no revisions"):
         load(path, model_revision="main")
+
+
+def test_each_shipped_name_has_a_folder_with_weights() -> None:
+    for name in SHIPPED:
+        folder = shipped_folder(name)
+        assert folder is not None
+        assert (folder / CHANGE).stat().st_size < 9_000_000
+        assert settings_kind(name) is LocalModelSettings
+    assert not is_shipped("reference")
+    assert shipped_folder("reference") is None
 
 
 def test_the_model_of_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
 from verilocc_bench.model import allocator as allocator_module
-from verilocc_bench.model.allocator import LanguageModelAllocator, language_model_allocator
+from verilocc_bench.model.allocator import LanguageModelAllocator
 from verilocc_bench.model.language_model import (
     Ask,
     Choice,
@@ -40,7 +39,6 @@ from verilocc_bench.settings.language_model import LocalModelSettings, SamplingS
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "language_model"
 GREEDY = LocalModelSettings(strategy=SamplingStrategy.GREEDY, batch_size=4)
 RANDOM = replace(GREEDY, strategy=SamplingStrategy.RANDOM)
 PRIORITY = replace(GREEDY, strategy=SamplingStrategy.PRIORITY)
@@ -117,6 +115,9 @@ def test_what_it_is() -> None:
     assert (allocator.name, allocator.revision, allocator.group_size) == ("folder", "r1", 4)
     assert allocator.assistance is Assistance.STATE
     assert allocator.prompt == PromptIdentity("words", 3, "abc", 2)
+    allocator, echo, _ = make(GREEDY)
+    allocator.allocate(Request(PROBLEMS[0]))
+    assert echo.sampling[0].temperature == 0
 
 
 def test_it_counts_aloud_before_a_response_is_there() -> None:
@@ -209,12 +210,6 @@ def test_every_ask_has_its_own_seed_whoever_is_beside_it() -> None:
     assert allocator.allocate(other) != together[0]
 
 
-def test_greedy_has_no_temperature() -> None:
-    allocator, echo, _ = make(GREEDY)
-    allocator.allocate(Request(PROBLEMS[0]))
-    assert echo.sampling[0].temperature == 0
-
-
 def test_a_crash_concerns_one() -> None:
     allocator, _, _ = make(GREEDY, crash=2)
     found = dict(allocator.respond([Request(PROBLEMS[n]) for n in (0, 1, 2)]))
@@ -275,14 +270,6 @@ class Registers(Words):
             completion = yield Ask((asked,), 8, constraint if constrained else None)
             answer[f"%{number}"] = completion.text.strip('"')
         return Response(answer)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("torch")
-    from tests.model.tiny_models import save_model
-
-    return save_model(tmp_path_factory.mktemp("model") / "tiny")
 
 
 def with_tiny(folder: Path, options: LocalModelSettings) -> LanguageModelAllocator:
@@ -347,33 +334,3 @@ def test_priority_searches_several_functions_side_by_side(
     allocator.close()
     monkeypatch.setattr(allocator_module, "KEPT_SEARCHES", 0)
     assert outcome(allocator.respond(requests)) == together
-
-
-def test_from_a_folder_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocator_module, "get_prompt_format", lambda name: Registers())
-    options = replace(GREEDY, decoding=Decoding.CONSTRAINED, device="cpu")
-    allocator = language_model_allocator(str(folder), options)
-    assert allocator.name == str(folder)
-    answer = allocator.allocate(Request(PROBLEMS[1]))
-    assert isinstance(answer, dict)
-    assert set(answer) == {"%0", "%1"}
-    assert set(answer.values()) <= {"v0", "v1", "v2"}
-    with pytest.raises(InputError, match="expected a folder"):
-        language_model_allocator(str(folder / "missing"), options)
-
-
-def test_the_example_makes_a_model_that_answers(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    script = runpy.run_path(str(EXAMPLE / "make_tiny_model.py"))
-    script["make_tiny_model"](tmp_path / "tiny-model", 0)
-    readme = (EXAMPLE / "README.md").read_text()
-    assert "--model tiny-model --prompt-format window --decoding constrained" in readme
-    options = replace(RANDOM, prompt_format="window", decoding=Decoding.CONSTRAINED)
-    allocator = language_model_allocator(str(tmp_path / "tiny-model"), options)
-    requests = [Request(PROBLEMS[2], seed=seed) for seed in range(3)]
-    answers = {json.dumps(allocator.allocate(each).assignment) for each in requests}
-    assert len(answers) > 1
-    for text in answers:
-        answer = json.loads(text)
-        assert list(answer) == ["%0", "%1", "%2"]
-        assert set(answer.values()) <= {f"v{number}" for number in range(8)}

@@ -4,7 +4,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -129,6 +128,8 @@ def test_the_order_is_that_of_the_definition(vocabulary: int, longest: int, asks
     found = [run(search, model, rank) for rank in range(len(expected))]
     assert [response.answer for response in found] == [{"%0": answer(p)} for p in expected]
     assert len({answer(path) for path in expected}) == len(expected) > 20
+    how = next(PrioritySearch(episode).sample(0))[1]
+    assert how == TokenSampling(0, temperature=0.0, alternatives=priority.ALTERNATIVES)
     over = run(search, model, len(expected))
     assert (over.failure, over.message) == (FailureKind.NO_ANSWER, "no further unique sample")
 
@@ -169,10 +170,8 @@ def test_what_is_before_a_branch_is_not_asked_again() -> None:
 
 def test_an_interrupted_sample_is_found_again() -> None:
     model = TableModel()
-    expected = [
-        run(search, model, rank) for search in [PrioritySearch(episode)] for rank in range(6)
-    ]
-    search = PrioritySearch(episode)
+    whole, search = PrioritySearch(episode), PrioritySearch(episode)
+    expected = [run(whole, model, rank) for rank in range(6)]
     for rank in range(6):
         conversation = search.sample(rank)
         question = next(conversation)
@@ -207,11 +206,3 @@ def test_few_open_branches_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     search = PrioritySearch(episode)
     assert [run(search, model, rank) for rank in range(8)] == expected
     assert len(search._open) <= 16
-
-
-def test_no_temperature_and_no_seed() -> None:
-    seen: list[Any] = []
-    conversation = PrioritySearch(episode).sample(0)
-    seen.append(next(conversation)[1])
-    assert seen == [TokenSampling(0, temperature=0.0, alternatives=priority.ALTERNATIVES)]
-    conversation.close()

@@ -20,9 +20,7 @@ from tests.model.test_prompts import (
     follower,
     problem_of,
 )
-from verilocc_bench.allocators import (
-    Request,
-)
+from verilocc_bench.allocators import Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import random
 import re
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,13 +22,7 @@ from tests.model.scripted import (
     last_prompt,
     run_episode,
 )
-from verilocc_bench.allocators import (
-    Assistance,
-    Example,
-    FailureKind,
-    Feedback,
-    Request,
-)
+from verilocc_bench.allocators import Assistance, Example, FailureKind, Feedback, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer
@@ -34,13 +32,15 @@ from verilocc_bench.ir import parse_function
 from verilocc_bench.model.language_model import Ask, Completion, Finish, Literal
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
+from verilocc_bench.settings.command_line import add_settings
 from verilocc_bench.settings.language_model import Extraction, LanguageModelSettings
-from verilocc_bench.settings.prompt_formats import PROMPT_FORMATS
+from verilocc_bench.settings.prompt_formats import FORMAT_RECORDS, PROMPT_FORMATS
 from verilocc_bench.verification import Verifier
 
 ROWS = load_rows("mini").rows
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:6]
 NAMES = PROMPT_FORMATS
+DOCUMENT = Path(__file__).parents[2] / "docs" / "prompt-formats.md"
 FREE = LanguageModelSettings()
 CONSTRAINED = LanguageModelSettings(decoding=Decoding.CONSTRAINED)
 GUIDED = LanguageModelSettings(decoding=Decoding.GUIDED)
@@ -67,6 +67,13 @@ USE %2,v1
 
 def problem_of(text: str) -> AllocationProblem:
     return AllocationProblem(parse_function(text, canonical=False))
+
+
+def asked_of(
+    name: str, model: ScriptedModel, options: LanguageModelSettings = FREE, **more: Any
+) -> Response:
+    """What comes of asking a model about TINY."""
+    return run_episode(get_prompt_format(name), Request(problem_of(TINY), **more), options, model)
 
 
 def follower(answer: dict[str, str]) -> ScriptedModel:
@@ -149,6 +156,7 @@ def test_dead_end(name: str) -> None:
         ("whole", {"maximum_tokens": 0}, "at least 1 token"),
         ("whole", {"window_registers": 4}, "'whole' has no windows"),
         ("window", {"window_registers": 0}, "1 register or more, not 0"),
+        ("whole", {"decoding": Decoding.GUIDED, "feedback": FeedbackKind.REPAIR}, "cannot repair"),
     ],
 )
 def test_options_that_cannot_be_met(name: str, options: dict[str, object], message: str) -> None:
@@ -158,21 +166,27 @@ def test_options_that_cannot_be_met(name: str, options: dict[str, object], messa
         style.check(LanguageModelSettings(**options))  # type: ignore[arg-type]
 
 
-VERSIONS = {"whole": 1, "window": 3}
-
-
 def test_formats_by_name() -> None:
-    assistance = {name: get_prompt_format(name).assistance for name in NAMES}
-    assert assistance == {
-        "whole": Assistance.TEXT,
-        "window": Assistance.STATE,
+    """The registry agrees with the formats; help and documentation name them."""
+    found = {name: get_prompt_format(name) for name in NAMES}
+    assert {name: (each.version, each.assistance) for name, each in found.items()} == {
+        "whole": (1, Assistance.TEXT),
+        "window": (3, Assistance.STATE),
     }
-    for name in NAMES:
-        style = get_prompt_format(name)
-        assert (style.name, style.version) == (name, VERSIONS[name])
-        assert re.fullmatch(r"[0-9a-f]{64}", style.source_hash)
+    for name, each in found.items():
+        assert each.name == name
+        assert f"`{name}`" in each.description
+        assert re.fullmatch(r"[0-9a-f]{64}", each.source_hash)
+    for name, record in FORMAT_RECORDS.items():
+        assert import_module(record.module).FORMAT.name == name
     with pytest.raises(InputError, match="unknown prompt format 'x'; known: whole, window"):
         get_prompt_format("x")
+    with pytest.raises(InputError, match="for models that are trained for it alone"):
+        get_prompt_format("reading")
+    parser = ArgumentParser()
+    add_settings(parser)
+    assert "--prompt-format whole|window" in " ".join(parser.format_help().split())
+    assert set(FORMAT_RECORDS) <= set(re.findall(r"`([\w-]+)`", DOCUMENT.read_text()))
 
 
 JUNK = {
@@ -183,11 +197,8 @@ JUNK = {
 
 @pytest.mark.parametrize(("name", "said", "reason"), [(n, *j) for n in NAMES for j in JUNK[n]])
 def test_junk(name: str, said: str, reason: str) -> None:
-    response = run_episode(
-        get_prompt_format(name),
-        Request(problem_of(TINY)),
-        replace(FREE, extract=Extraction.STRICT),
-        ScriptedModel(lambda _: said),
+    response = asked_of(
+        name, ScriptedModel(lambda _: said), replace(FREE, extract=Extraction.STRICT)
     )
     assert response.answer is None
     assert response.failure is FailureKind.UNPARSABLE
@@ -214,7 +225,7 @@ def test_a_window_is_answered_with_its_own_registers() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_that_does_not_fit(name: str) -> None:
     model = ScriptedModel(lambda _: Completion("", Finish.CONTEXT, 9000, 0, message="9 of 8"))
-    response = run_episode(get_prompt_format(name), Request(problem_of(TINY)), FREE, model)
+    response = asked_of(name, model)
     assert response.failure is FailureKind.NO_ANSWER
     assert response.message == "the prompt does not fit: 9 of 8"
     assert response.details["unfit_prompt_tokens"] == 9000
@@ -224,9 +235,7 @@ def test_a_prompt_that_does_not_fit(name: str) -> None:
 
 def test_unknown_probabilities_make_the_sum_null() -> None:
     said = Completion(json.dumps(TINY_ANSWER), Finish.STOP, 10, 2)
-    response = run_episode(
-        get_prompt_format("window"), Request(problem_of(TINY)), FREE, ScriptedModel(lambda _: said)
-    )
+    response = asked_of("window", ScriptedModel(lambda _: said))
     assert dict(response.details) == {
         "prompt_tokens": 10,
         "completion_tokens": 2,
@@ -236,56 +245,40 @@ def test_unknown_probabilities_make_the_sum_null() -> None:
     }
 
 
-def test_a_function_without_virtual_registers() -> None:
-    text = TIGHT.partition("class")[0] + "bb0\nS_ENDPGM\n"
-    for name in NAMES:
-        for options in (FREE, CONSTRAINED):
-            model = ScriptedModel(lambda _: "{}")
-            response = run_episode(
-                get_prompt_format(name), Request(problem_of(text)), options, model
-            )
-            assert response.answer == Answer({})
-            assert len(model.asks) == (name == "whole")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("options", [FREE, CONSTRAINED])
+def test_a_function_without_virtual_registers(name: str, options: LanguageModelSettings) -> None:
+    request = Request(problem_of(TIGHT.partition("class")[0] + "bb0\nS_ENDPGM\n"))
+    model = ScriptedModel(lambda _: "{}")
+    assert run_episode(get_prompt_format(name), request, options, model).answer == Answer({})
+    assert len(model.asks) == (name == "whole")
 
 
-def test_few_shot() -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_few_shot(name: str) -> None:
     row = SMALL[1]
     assert row.label is not None
-    request = Request(problem_of(TINY), examples=(Example(row.normalized, row.label),) * 3)
-    for name in NAMES:
-        model = ScriptedModel(lambda _: "no")
-        response = run_episode(get_prompt_format(name), request, replace(FREE, few_shot=2), model)
-        shown = model.asks[0].messages
-        assert response.details["examples"] * 2 == len(shown) - 2 == 4
-        assert [m.role for m in shown] == [
-            "system",
-            *["user", "assistant"] * (len(shown) // 2 - 1),
-            "user",
-        ]
-        assert shown[-1].content == tiny_prompt(name)
-        style = get_prompt_format(name)
-        for prompt, said in zip(shown[1:-1:2], shown[2:-1:2], strict=True):
-            keys = asked(Ask((prompt,), 1))
-            assert said.content == json.dumps({key: row.label[key] for key in keys})
-        without = run_episode(style, request, FREE, model)
-        assert "examples" not in without.details
-        assert len(model.asks[-1].messages) == 2
+    examples = (Example(row.normalized, row.label),) * 3
+    model = ScriptedModel(lambda _: "no")
+    response = asked_of(name, model, replace(FREE, few_shot=2), examples=examples)
+    shown = model.asks[0].messages
+    assert response.details["examples"] == 2
+    assert [m.role for m in shown] == ["system", *["user", "assistant"] * 2, "user"]
+    for prompt, said in zip(shown[1:-1:2], shown[2:-1:2], strict=True):
+        keys = asked(Ask((prompt,), 1))
+        assert said.content == json.dumps({key: row.label[key] for key in keys})
+    without = asked_of(name, model, examples=examples)
+    assert "examples" not in without.details
+    assert model.asks[-1].messages == (shown[0], shown[-1])
 
 
 def test_long_examples_are_not_shown_whole() -> None:
     row = max(ROWS, key=lambda row: len(row.normalized))
     assert row.label is not None
-    request = Request(problem_of(TINY), examples=(Example(row.normalized, row.label),))
-    model = ScriptedModel()
-    response = run_episode(get_prompt_format("whole"), request, replace(FREE, few_shot=1), model)
+    model, examples = ScriptedModel(), (Example(row.normalized, row.label),)
+    response = asked_of("whole", model, replace(FREE, few_shot=1), examples=examples)
     assert response.details["examples"] == 0
     assert len(model.asks[0].messages) == 2
-
-
-def tiny_prompt(name: str) -> str:
-    model = ScriptedModel()
-    run_episode(get_prompt_format(name), Request(problem_of(TINY)), FREE, model)
-    return last_prompt(model.asks[0])
 
 
 WRONG = {"%0": "v0", "%1": "s2", "%2": "v2", "%3": "v2"}
@@ -294,9 +287,8 @@ FEEDBACK = Feedback(Answer(WRONG), Verifier(problem_of(TINY)).verify(WRONG).find
 
 @pytest.mark.parametrize("name", NAMES)
 def test_feedback_is_in_the_prompt(name: str) -> None:
-    request = Request(problem_of(TINY), feedback=(FEEDBACK,))
     model = follower(TINY_ANSWER)
-    run_episode(get_prompt_format(name), request, GUIDED, model)
+    asked_of(name, model, GUIDED, feedback=(FEEDBACK,))
     told = [last_prompt(ask) for ask in model.asks if "- overlap: " in last_prompt(ask)]
     assert told
     for prompt in told:
@@ -313,15 +305,9 @@ def test_feedback_is_in_the_prompt(name: str) -> None:
 def test_resampling_tells_nothing(name: str) -> None:
     options = replace(GUIDED, feedback=FeedbackKind.RESAMPLE)
     with_it, without = ScriptedModel(), ScriptedModel()
-    style = get_prompt_format(name)
-    run_episode(style, Request(problem_of(TINY), feedback=(FEEDBACK,)), options, with_it)
-    run_episode(style, Request(problem_of(TINY)), options, without)
+    asked_of(name, with_it, options, feedback=(FEEDBACK,))
+    asked_of(name, without, options)
     assert with_it.asks == without.asks
-
-
-def test_what_is_asked_at_once_cannot_be_repaired() -> None:
-    with pytest.raises(InputError, match="cannot repair"):
-        get_prompt_format("whole").check(REPAIRING)
 
 
 @pytest.mark.parametrize("row", SMALL, ids=lambda row: row.id)
@@ -369,15 +355,12 @@ def test_feedback_is_bounded(name: str) -> None:
         for n in range(100)
     )
     model = ScriptedModel()
-    request = Request(problem_of(TINY), feedback=(Feedback(Answer(WRONG), findings),))
-    run_episode(get_prompt_format(name), request, GUIDED, model)
+    asked_of(name, model, GUIDED, feedback=(Feedback(Answer(WRONG), findings),))
     told = last_prompt(model.asks[0])
     assert "100 findings, " in told
     assert len(told) < 300 * 16 + 1500
     failed = Feedback(None, (), FailureKind.UNPARSABLE, "no\nJSON " * 1000)
-    run_episode(
-        get_prompt_format(name), Request(request.problem, feedback=(failed,)), GUIDED, model
-    )
+    asked_of(name, model, GUIDED, feedback=(failed,))
     told = last_prompt(model.asks[-1])
     assert "Your last attempt failed, unparsable: no JSON no JSON" in told
     assert len(told) < 1500
@@ -388,9 +371,7 @@ def test_free_prompts_are_the_same_in_every_mode() -> None:
         prompts: list[list[str]] = []
         for options in (FREE, GUIDED, CONSTRAINED):
             model = follower(TINY_ANSWER)
-            response = run_episode(
-                get_prompt_format(name), Request(problem_of(TINY)), options, model
-            )
+            response = asked_of(name, model, options)
             assert response.answer == Answer(TINY_ANSWER)
             prompts.append([str(ask.messages) for ask in model.asks])
         assert prompts[0] == prompts[1] == prompts[2]
@@ -398,7 +379,7 @@ def test_free_prompts_are_the_same_in_every_mode() -> None:
 
 def test_constraints_begin_anew_each_time() -> None:
     model = follower(TINY_ANSWER)
-    run_episode(get_prompt_format("whole"), Request(problem_of(TINY)), CONSTRAINED, model)
+    asked_of("whole", model, CONSTRAINED)
     constraint = model.asks[0].constraint
     assert constraint is not None
     for _ in range(2):

@@ -15,37 +15,14 @@ from tests.model.tiny_models import (
     complete,
     draw,
     load,
-    metaspace_tokenizer,
     reference_logs,
     save_model,
     word_tokenizer,
 )
 from verilocc_bench.errors import InputError
-from verilocc_bench.model.language_model import (
-    Choice,
-    DeadEnd,
-    Finish,
-    Literal,
-    Message,
-    Segment,
-)
+from verilocc_bench.model.language_model import Choice, DeadEnd, Finish, Literal, Message, Segment
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_model(tmp_path_factory.mktemp("model") / "bytes")
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> Any:
-    return load(folder)
-
-
-@pytest.fixture(scope="module")
-def metaspace(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return load(save_model(tmp_path_factory.mktemp("model") / "meta", metaspace_tokenizer()))
 
 
 # Constraints
@@ -163,30 +140,26 @@ def test_the_constraint_is_told_what_was_taken(model: Any) -> None:
     assert said.text in {"a v1,only", "a v12,only"}
 
 
-def test_options_that_a_tokenizer_cannot_tell_apart(model: Any) -> None:
-    def ambiguous() -> Generator[Segment, str, None]:
-        yield Choice(("Q", "QQ"))
-
-    with pytest.raises(InputError, match="does not tell the options 'Q' and 'QQ' apart"):
-        complete(model, [ask("hello", constraint=ambiguous)], [draw(1)])
-
-
-def test_a_tokenizer_of_words(tmp_path: Path) -> None:
+def test_a_tokenizer_of_words(tmp_path: Path, model: Any) -> None:
     words = word_tokenizer(["hello", "v1", "v12", "register", ";"])
-    model = load(save_model(tmp_path / "model", words))
+    of_words = load(save_model(tmp_path / "model", words))
 
     def constraint() -> Generator[Segment, str, None]:
         yield Literal("register ")
         yield Choice(("v1", "v12"), " ;")
 
-    said = complete(model, [ask("hello", constraint=constraint)] * 8, [draw(n) for n in range(8)])
-    assert {c.text for c in said} == {"register v1 ;", "register v12 ;"}
+    asks, how = [ask("hello", constraint=constraint)] * 8, [draw(n) for n in range(8)]
+    assert {c.text for c in complete(of_words, asks, how)} == {"register v1 ;", "register v12 ;"}
+    for each, options, said in (
+        (of_words, ("v1", "v2"), "cannot say 'v2'"),
+        (model, ("Q", "QQ"), "does not tell the options 'Q' and 'QQ' apart"),
+    ):
 
-    def unknown() -> Generator[Segment, str, None]:
-        yield Choice(("v1", "v2"))
+        def wrong(options: tuple[str, ...] = options) -> Generator[Segment, str, None]:
+            yield Choice(options)
 
-    with pytest.raises(InputError, match="cannot say 'v2'"):
-        complete(model, [ask("hello", constraint=unknown)], [draw(1)])
+        with pytest.raises(InputError, match=said):
+            complete(each, [ask("hello", constraint=wrong)], [draw(1)])
 
 
 @pytest.mark.parametrize("name", ["model", "metaspace"])

@@ -83,8 +83,6 @@ def save_model(
     tokenizer: Any | None = None,
     *,
     context: int = 512,
-    hidden: int = 32,
-    seed: int = 0,
     chat_template: str | None = None,
     begin: bool = False,
 ) -> Path:
@@ -104,11 +102,11 @@ def save_model(
     )
     if chat_template is not None:
         fast.chat_template = chat_template
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     configuration = LlamaConfig(
         vocab_size=len(fast),
-        hidden_size=hidden,
-        intermediate_size=2 * hidden,
+        hidden_size=32,
+        intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
@@ -151,6 +149,16 @@ def reference_logs(model: Any, tokens: list[int]) -> Any:
     with torch.inference_mode():
         logits = model._network.module(torch.tensor([tokens])).logits[0]
     return torch.log_softmax(logits.double(), dim=-1)
+
+
+def check_scores(model: Any, messages: Sequence[Message], said: Completion) -> None:
+    """The log-probabilities of what was said are those of the network."""
+    import pytest
+
+    before = model._codec.prompt(messages)
+    logs = reference_logs(model, before + list(said.tokens))[len(before) - 1 :]
+    expected = [float(row[token]) for row, token in zip(logs, said.tokens, strict=False)]
+    assert said.log_probabilities == pytest.approx(expected, abs=1e-4)
 
 
 def complete(model: Any, asks: Sequence[Ask], how: Sequence[TokenSampling]) -> list[Completion]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import CommandLine, answered
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT, count_bank_conflicts
-from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.report.kernel_page import kernel_page
 from verilocc_bench.report.occupation import occupation_of
@@ -129,16 +129,13 @@ def test_the_page_has_the_text_and_every_point_its_line() -> None:
             assert opcode in line
 
 
-def test_wrong_answers_are_drawn_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_answers_are_drawn_and_said(tmp_path: Path, run: CommandLine) -> None:
     _, answer = two_in_one_place(ROW)
-    path, good = tmp_path / "wrong.json", tmp_path / "good.json"
-    path.write_text(json.dumps({"id": ROW.id, "assignment": answer}))
-    good.write_text(json.dumps({"id": ROW.id, "assignment": label_of(ROW)}))
-    assert main(["show", ROW.id, str(path), "-o", str(tmp_path / "one.png")]) == 1
-    assert "a wrong answer for" in capsys.readouterr().err
-    assert main(["show", ROW.id, str(good), str(path), "-o", str(tmp_path / "two.html")]) == 1
+    path = answered(tmp_path / "wrong.json", answer)
+    good = answered(tmp_path / "good.json", label_of(ROW))
+    err = run("show", ROW.id, path, "-o", tmp_path / "one.png", status=1).err
+    assert "a wrong answer for" in err
+    run("show", ROW.id, good, path, "-o", tmp_path / "two.html", status=1)
     answers = data_of((tmp_path / "two.html").read_text())["answers"]
     assert [each["source"] for each in answers] == ["good.json", "wrong.json"]
     assert [bool(each["clashes"]) for each in answers] == [False, True]

@@ -232,12 +232,6 @@ def test_what_no_file_can_hold_is_escaped(format_name: str, tmp_path: Path) -> N
     assert [text for text in wanted if text not in seen] == []
 
 
-def test_notes_are_never_cut_short(tmp_path: Path, capsys: Any) -> None:
-    documents = [make_document("a" * 100), make_document("b", kernels=20)]
-    assert report(write_runs(tmp_path, *documents), "markdown") == 0
-    assert "20 in all of them)." in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("format_name", ["markdown", "html"])
 def test_same_runs_same_bytes(format_name: str, tmp_path: Path) -> None:
     folders = write_runs(
@@ -248,24 +242,24 @@ def test_same_runs_same_bytes(format_name: str, tmp_path: Path) -> None:
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
 
 
-def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_runs_have_names_and_a_folder_of_runs_stands_for_them(tmp_path: Path) -> None:
     folders = write_runs(tmp_path, make_document("a"), make_document("a"), make_document("b"))
-    names = [run.name for run in read_runs(folders)]
-    assert names == [f"a in {folders[0]}", f"a in {folders[1]}", "b"]
+    names = [f"a in {folders[0]}", f"a in {folders[1]}", "b"]
+    assert [run.name for run in read_runs(folders)] == names
+    assert [run.name for run in read_runs([tmp_path])] == names
 
 
-def test_a_folder_of_runs_stands_for_them(tmp_path: Path) -> None:
-    write_runs(tmp_path, make_document("a"), make_document("b"))
-    assert [run.name for run in read_runs([tmp_path])] == ["a", "b"]
-
-
-def test_different_kernels_and_missing_samples_are_said(tmp_path: Path) -> None:
-    first, second = make_document("a"), make_document("b", kernels=20)
+def test_different_kernels_and_missing_samples_are_said(tmp_path: Path, capsys: Any) -> None:
+    name = "a" * 100
+    first, second = make_document(name), make_document("b", kernels=20)
     second["results"]["overall"]["infrastructure_failures"] = 7
-    (section,) = make_sections(read_runs(write_runs(tmp_path, first, second)))
+    folders = write_runs(tmp_path, first, second)
+    (section,) = make_sections(read_runs(folders))
     notes = " ".join(section_notes(section))
-    assert "different kernels (a: 24, b: 20; 20 in all of them)" in notes
+    assert f"different kernels ({name}: 24, b: 20; 20 in all of them)" in notes
     assert "machine failed (b: 7)" in notes
+    assert report(folders, "markdown") == 0
+    assert "20 in all of them)." in capsys.readouterr().out  # never cut short
 
 
 def test_what_cannot_be_computed_is_a_dash(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import atexit
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,14 +16,15 @@ import yaml
 
 from tests.generated import random_function
 from tests.model.tiny_models import save_model
-from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.allocators import BUILT_IN, Request, answer_from_assignment, linear_scan
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.dataset.reader import TRACKS
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import print_function
 from verilocc_bench.training.recipe import Recipe, read_recipe
-from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification import FastVerifier, IndependentVerifier, Verdict
 
 
 @cache
@@ -122,6 +123,34 @@ def _problems() -> Iterator[AllocationProblem]:
         function = random_function(seed, registers=12, guarded=seed % 3 == 0)
         if len(function.virtual_registers) >= 6:
             yield AllocationProblem.from_text(print_function(function), f"seed {seed}")
+
+
+def allocated(target: str, count: int) -> Iterator[tuple[int, AllocationProblem, dict[str, str]]]:
+    """Generated functions by their seeds, with linear scan's answers; empty if it has none."""
+    for seed in range(count):
+        problem = AllocationProblem(random_function(seed, target=target))
+        try:
+            yield seed, problem, answer_from_assignment(problem, linear_scan(problem))
+        except AllocationFailed:
+            yield seed, problem, {}
+
+
+def check_as_good(
+    problem: AllocationProblem,
+    answer: Mapping[str, str],
+    other: AllocationProblem,
+    found: Mapping[str, str],
+) -> tuple[Verdict, Verdict]:
+    """Both answers are valid, with as many conflicts and copies. Gives the verdicts."""
+    before = FastVerifier(problem).verify(dict(answer))
+    after = FastVerifier(other).verify(dict(found))
+    assert before.valid
+    assert after.valid, after.findings[:3]
+    independent = IndependentVerifier(other).verify(dict(found))
+    assert independent.valid, independent.findings[:3]
+    for figure in (count_bank_conflicts, count_identity_copies):
+        assert figure(other, dict(found)) == figure(problem, dict(answer))
+    return before, after
 
 
 def dataset(folder: Path, rows: tuple[Row, ...], *, split: str = "test") -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.report.documents import make_document
 from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.dataset.rows import rows_hash
 from verilocc_bench.errors import InputError
@@ -79,13 +80,17 @@ def training_document(dataset: Path, of: Recipe) -> dict[str, Any]:
     }
 
 
+def describe(folder: Path, document: Any) -> None:
+    (folder / "training.json").write_text(json.dumps(document))
+
+
 @pytest.fixture
 def folder(tmp_path: Path, dataset: Path) -> Path:
     found = tmp_path / "model"
     found.mkdir()
     (found / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 4321}))
     (found / "model.safetensors").write_bytes(b"weights")
-    (found / "training.json").write_text(json.dumps(training_document(dataset, recipe())))
+    describe(found, training_document(dataset, recipe()))
     return found
 
 
@@ -113,30 +118,26 @@ def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
     assert yaml.safe_load(said) == json.loads(json.dumps(recipe().as_json()))
     assert str(dataset) not in body
     assert write_card(folder, str(dataset)).read_text() == text
+    nvidia = str(sum(row.arch == "sm_80" for row in TRAIN))
+    lines = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()]
+    assert ["`window`", "best", "all", "4", "6"] in lines
+    assert ["`whole`", "compiler", "sm_80", nvidia, nvidia] in lines
 
 
 def test_the_card_names_the_dataset_it_was_trained_on(
     tmp_path: Path, folder: Path, dataset: Path
 ) -> None:
     copy = dataset.rename(tmp_path / "regalloc")
-    (folder / "training.json").write_text(json.dumps(training_document(copy, recipe())))
+    describe(folder, training_document(copy, recipe()))
     _, header, body = write_card(folder, str(copy)).read_text().split("---\n", 2)
     assert yaml.safe_load(header)["datasets"] == ["verilocc/regalloc"]
     assert "of [verilocc/regalloc](https://huggingface.co/datasets/verilocc/regalloc); the" in body
     document = training_document(copy, recipe(split="test"))
     document["dataset"] = {"name": "mini", "revision": None, "hash": rows_hash(MINI)}
-    (folder / "training.json").write_text(json.dumps(document))
+    describe(folder, document)
     _, header, body = write_card(folder, "mini").read_text().split("---\n", 2)
     assert "datasets" not in yaml.safe_load(header)
     assert "of `mini`, which comes with the package; the" in body
-
-
-def test_functions_are_counted_in_the_split(folder: Path, dataset: Path) -> None:
-    text = write_card(folder, str(dataset)).read_text()
-    nvidia = sum(row.arch == "sm_80" for row in TRAIN)
-    lines = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()]
-    assert ["`window`", "best", "all", "4", "6"] in lines
-    assert ["`whole`", "compiler", "sm_80", str(nvidia), str(nvidia)] in lines
 
 
 def test_nothing_is_shared_and_distances_are_the_datasets(folder: Path, dataset: Path) -> None:
@@ -144,10 +145,10 @@ def test_nothing_is_shared_and_distances_are_the_datasets(folder: Path, dataset:
     (found,) = find_overlaps(dataset, rows, "train")
     assert (found.split, found.rows, found.shared) == ("test", 3, 0)
     assert (found.nearest, found.median) == (0.25, 0.5)
-    assert (
-        "No row of any other split is in the training data"
-        in write_card(folder, str(dataset)).read_text()
-    )
+    text = write_card(folder, str(dataset)).read_text()
+    assert "No row of any other split is in the training data" in text
+    (found,) = find_overlaps(dataset, load_rows(str(dataset), split="test").rows, "test")
+    assert (found.split, found.nearest) == ("train", None)  # of that there are no distances
 
 
 def test_what_is_shared_is_found(dataset: Path, folder: Path) -> None:
@@ -168,44 +169,32 @@ def test_what_is_shared_is_found(dataset: Path, folder: Path) -> None:
     assert "No row of any other split" not in text
 
 
-def test_another_training_split_has_no_distances(dataset: Path) -> None:
-    rows = load_rows(str(dataset), split="test").rows
-    (found,) = find_overlaps(dataset, rows, "test")
-    assert (found.split, found.nearest) == ("train", None)
-
-
-def test_another_dataset_is_refused(folder: Path) -> None:
-    document = json.loads((folder / "training.json").read_text())
-    document["recipe"]["split"] = "test"
-    (folder / "training.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="another dataset"):
-        write_card(folder, "mini")
-
-
-def test_a_file_that_is_no_training_is_refused(folder: Path) -> None:
-    for wrong in ({}, [], {"recipe": {}, "dataset": {}, "versions": {}, "measured": {}}):
-        (folder / "training.json").write_text(json.dumps(wrong))
-        with pytest.raises(InputError, match=r"training\.json: expected what"):
-            read_training(folder)
-
-
-def test_a_wrong_leakage_file_is_one_line(dataset: Path, folder: Path) -> None:
-    (dataset / "leakage.json").write_text('{"rows": [{"id": "x"}]}')
+def test_what_is_refused_is_one_line(folder: Path, dataset: Path) -> None:
+    leakage, document = dataset / "leakage.json", json.loads((folder / "training.json").read_text())
+    leakage.write_text('{"rows": [{"id": "x"}]}')
     with pytest.raises(InputError, match=r"leakage\.json: expected"):
         write_card(folder, str(dataset))
+    document["recipe"]["split"] = "test"
+    describe(folder, document)
+    with pytest.raises(InputError, match="another dataset"):
+        write_card(folder, "mini")
+    for wrong in ({}, [], {"recipe": {}, "dataset": {}, "versions": {}, "measured": {}}):
+        describe(folder, wrong)
+        with pytest.raises(InputError, match=r"training\.json: expected what"):
+            read_training(folder)
 
 
 def test_results_of_this_model_are_shown_and_of_another_refused(
     folder: Path, dataset: Path, tmp_path: Path
 ) -> None:
-    from verilocc_bench.cli import main
+    path, document = tmp_path / "results.json", make_document()
+    document["config"]["prompt"] = None  # of no language model
 
-    assert main(["evaluate", "--model", "linear-scan", "--limit", "1", "--output-path",
-                 str(tmp_path / "results")]) == 0  # fmt: skip
-    path = tmp_path / "results" / "results.json"
-    document = json.loads(path.read_text())
-    overall = document["results"]["overall"]
-    text = write_card(folder, str(dataset), [path]).read_text()
+    def card() -> str:
+        path.write_text(json.dumps(document))
+        return write_card(folder, str(dataset), [path]).read_text()
+
+    overall, text = document["results"]["overall"], card()
     assert f"{overall['registers_ratio']:.3f}" in text
     assert f"{overall['bank_conflicts']:,}" in text
     document["config"] |= {
@@ -214,26 +203,23 @@ def test_results_of_this_model_are_shown_and_of_another_refused(
         "options": {"strategy": "greedy"},
     }
     document["versions"] = versions(language_model=True)
-    path.write_text(json.dumps(document))
-    assert "`window`, free, greedy" in write_card(folder, str(dataset), [path]).read_text()
+    assert "`window`, free, greedy" in card()
     document["config"]["options"]["window_registers"] = 4
-    path.write_text(json.dumps(document))
-    told = "`window` of 4, free, greedy"
-    assert told in write_card(folder, str(dataset), [path]).read_text()
-    guided = {"verifier_calls": 7, "feedback": "repair", "strategy": "random", "temperature": 0.5}
-    document["config"] |= {"options": guided}
-    path.write_text(json.dumps(document).replace('"decoding": "free"', '"decoding": "guided"'))
-    told = "`window`, guided (repair, 7 attempts), temperature 0.5 "
-    assert told in write_card(folder, str(dataset), [path]).read_text()
+    assert "`window` of 4, free, greedy" in card()
+    guided = make_document(decoding="guided")
+    document |= {key: guided[key] for key in ("results", "groups", "kernels")}
+    options = {"verifier_calls": 7, "feedback": "repair", "strategy": "random", "temperature": 0.5}
+    document["config"] |= {"decoding": "guided", "options": options}
+    assert "`window`, guided (repair, 7 attempts), temperature 0.5 " in card()
     (folder / "model.safetensors").write_bytes(b"other weights")
     with pytest.raises(InputError, match="another model"):
-        write_card(folder, str(dataset), [path])
+        card()
 
 
 def test_a_base_in_a_folder_is_not_named_on_the_hub(
     folder: Path, dataset: Path, tmp_path: Path
 ) -> None:
     document = training_document(dataset, recipe(model=ModelRecipe(str(tmp_path))))
-    (folder / "training.json").write_text(json.dumps(document))
+    describe(folder, document)
     header = yaml.safe_load(write_card(folder, str(dataset)).read_text().split("---\n")[1])
     assert "base_model" not in header

@@ -18,9 +18,7 @@ from transformers import PreTrainedTokenizerFast
 from tests.model.scripted import ScriptedModel, run_episode
 from tests.model.tiny_models import byte_level_tokenizer, word_tokenizer
 from tests.training.small import generated, recipe, smallest
-from verilocc_bench.allocators import (
-    Request,
-)
+from verilocc_bench.allocators import Request
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -35,7 +33,7 @@ from verilocc_bench.training.examples import (
     make_examples,
     read_shards,
 )
-from verilocc_bench.training.recipe import ExampleSource
+from verilocc_bench.training.recipe import ExampleSource, Recipe
 from verilocc_bench.views import problem_of
 
 LABELLED = [{"format": "window", "label": "compiler"}]
@@ -45,6 +43,11 @@ LABELLED = [{"format": "window", "label": "compiler"}]
 def letters() -> Any:
     """A tokenizer that loses nothing."""
     return PreTrainedTokenizerFast(tokenizer_object=byte_level_tokenizer(), eos_token="</s>")
+
+
+def made(folder: Path, rows: Sequence[Row], wanted: Recipe | None = None, **more: Any) -> Examples:
+    """The examples of rows, of the small recipe where no other is wanted."""
+    return make_examples(wanted or recipe(folder.parent), letters(), rows, folder, **more)
 
 
 def same(one: Examples, other: Examples) -> bool:
@@ -94,26 +97,26 @@ def test_interrupted_and_resumed_it_is_the_same(
 
 
 def test_a_file_that_is_gone_is_made_again(tmp_path: Path) -> None:
-    wanted, rows = recipe(tmp_path), generated(9)
-    whole = make_examples(wanted, letters(), rows, tmp_path / "here")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
+    rows, here = generated(9), tmp_path / "here"
+    whole = made(here, rows)
+    before = {path.name: path.read_bytes() for path in here.iterdir()}
     for name in list(before)[::2]:
-        (tmp_path / "here" / name).unlink()
-    (tmp_path / "here" / "source-0-000000.part").write_bytes(b"cut short")
-    assert same(make_examples(wanted, letters(), rows, tmp_path / "here"), whole)
-    after = {path.name: path.read_bytes() for path in (tmp_path / "here").glob("*.npz")}
-    assert after == before
+        (here / name).unlink()
+    (here / "source-0-000000.part").write_bytes(b"cut short")
+    assert same(made(here, rows), whole)
+    assert {path.name: path.read_bytes() for path in here.glob("*.npz")} == before
 
 
-def test_two_processes_make_the_same(tmp_path: Path) -> None:
+def test_the_seed_decides_and_not_the_order_of_rows_or_the_processes(tmp_path: Path) -> None:
     wanted, rows = recipe(tmp_path), generated(12)
-    one = make_examples(wanted, letters(), rows, tmp_path / "one")
-    two = make_examples(wanted, letters(), rows, tmp_path / "two", jobs=2)
-    assert same(one, two)
+    one = made(tmp_path / "one", rows, wanted)
+    assert same(made(tmp_path / "two", rows, wanted, jobs=2), one)
+    assert same(made(tmp_path / "other", rows[::-1], wanted), one)
+    assert not same(made(tmp_path / "seed", rows, replace(wanted, seed=1)), one)
 
 
 def test_they_go_through_a_file(tmp_path: Path) -> None:
-    found = make_examples(recipe(tmp_path), letters(), generated(2), tmp_path / "here")
+    found = made(tmp_path / "here", generated(2))
     found.save(tmp_path / "all.npz")
     assert same(Examples.load(tmp_path / "all.npz"), found)
     shards = read_shards(tmp_path, 4096, 320)
@@ -129,25 +132,8 @@ def test_they_go_through_a_file(tmp_path: Path) -> None:
 
 
 def test_joined_they_stay_apart(tmp_path: Path) -> None:
-    parts = [
-        make_examples(recipe(tmp_path), letters(), [row], tmp_path / row.id) for row in generated(3)
-    ]
+    parts = [made(tmp_path / row.id, [row]) for row in generated(3)]
     assert pairs(Examples.join(parts)) == [pair for part in parts for pair in pairs(part)]
-
-
-def test_the_seed_decides(tmp_path: Path) -> None:
-    wanted, rows = recipe(tmp_path), generated(6)
-    one, two = (
-        make_examples(replace(wanted, seed=seed), letters(), rows, tmp_path / str(seed))
-        for seed in (0, 1)
-    )
-    assert not same(one, two)
-
-
-def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
-    wanted, rows = recipe(tmp_path), generated(6)
-    one = make_examples(wanted, letters(), rows, tmp_path / "one")
-    assert same(make_examples(wanted, letters(), rows[::-1], tmp_path / "other"), one)
 
 
 @pytest.mark.parametrize("style", ["whole", "window"])
@@ -177,10 +163,6 @@ def test_they_are_what_the_harness_feeds(style: str, tmp_path: Path) -> None:
     )
     assert response.answer == Answer(label)
     assert asked == [prompt for prompt, _ in pairs(found)]
-
-
-def test_answers_end_with_the_end_token(tmp_path: Path) -> None:
-    found = make_examples(recipe(tmp_path), letters(), generated(1), tmp_path / "here")
     assert {completion[-1] for _, completion in pairs(found)} == {letters().eos_token_id}
 
 
@@ -197,26 +179,19 @@ def test_long_ones_are_left_out(tmp_path: Path) -> None:
     assert int(some.left_out) == len(every) - len(some)
 
 
-def test_nothing_to_learn_is_an_error(tmp_path: Path) -> None:
+def test_what_cannot_be_made(tmp_path: Path) -> None:
     rows = [replace(row, assignment=None) for row in generated(2)]
-    wanted = recipe(tmp_path, sources=LABELLED)
     with pytest.raises(InputError, match="nothing to learn"):
-        make_examples(wanted, letters(), rows, tmp_path / "here")
-
-
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+        made(tmp_path / "here", rows, recipe(tmp_path, sources=LABELLED))
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="file: expected a folder that can be written"):
-        make_examples(recipe(tmp_path), letters(), generated(2), tmp_path / "file")
-
-
-def test_a_tokenizer_that_cannot_say_the_answer(tmp_path: Path) -> None:
+        made(tmp_path / "file", generated(2))
     wanted = recipe(tmp_path, sources=[{"format": "whole", "label": "compiler"}])
     words = PreTrainedTokenizerFast(
         tokenizer_object=word_tokenizer(["v1"]), unk_token="<unk>", eos_token="</s>"
     )
     with pytest.raises(InputError, match="cannot say"):
-        make_examples(wanted, words, generated(1), tmp_path / "here")
+        make_examples(wanted, words, generated(1), tmp_path / "words")
 
 
 # Which rows
@@ -253,18 +228,12 @@ def test_small_groups_leave_their_share_to_others() -> None:
     assert {count for key, count in shares.items() if key != ("gfx90a", "mha")} == {4}
 
 
-def test_all_rows_where_none_are_asked_for() -> None:
-    assert of(chosen_rows(source(), mini(), 0)) == of(mini())
-    assert of(chosen_rows(source(functions=1000), mini(), 0)) == of(mini())
-
-
-def test_some_architectures_or_families() -> None:
+def test_which_rows_are_chosen() -> None:
+    for every in (source(), source(functions=1000)):
+        assert of(chosen_rows(every, mini(), 0)) == of(mini())
     chosen = chosen_rows(source(archs=("sm_80", "gfx942"), families=("mha",)), mini(), 0)
     assert set(of(chosen)) == {("sm_80", "mha"), ("gfx942", "mha")}
     assert chosen_rows(source(families=("fft",)), mini(), 0) == []
-
-
-def test_the_choice_is_the_seeds() -> None:
     one = chosen_rows(source(functions=12), mini(), 0)
     assert chosen_rows(source(functions=12), mini()[::-1], 0) == one
     assert chosen_rows(source(functions=12), mini(), 1) != one

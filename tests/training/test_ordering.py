@@ -8,12 +8,9 @@ from random import Random
 
 import pytest
 
-from tests.generated import random_function
-from verilocc_bench.allocators import answer_from_assignment, linear_scan
+from tests.training.small import allocated, check_as_good
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Function, parse_function, print_function
 from verilocc_bench.training.ordering import draw_order, reorder, reordered
 from verilocc_bench.verification import FastVerifier, IndependentVerifier
@@ -22,13 +19,15 @@ from verilocc_bench.views import parse_label, problem_of
 ARCHS = ("gfx90a", "gfx942", "sm_80")
 ROWS = sorted(load_rows("mini").rows, key=lambda row: (row.n_instructions, row.id))
 
-DIAMOND = """\
+HEAD = """\
 verilocc-bench 1
 target gfx942
 registers v:8 a:0 s:16 vcc:2=vcc_lo,vcc_hi
 reserved s15
 class V 1 v
 class V2 2 v/2
+"""
+DIAMOND = f"""{HEAD}\
 bb0(v0)->bb2,bb1
 %0=COPY v0
 %1:V2=IMPLICIT_DEF
@@ -40,13 +39,7 @@ bb2->bb3
 bb3
 DS_WRITE_B32 %2
 """
-OTHER = """\
-verilocc-bench 1
-target gfx942
-registers v:8 a:0 s:16 vcc:2=vcc_lo,vcc_hi
-reserved s15
-class V 1 v
-class V2 2 v/2
+OTHER = f"""{HEAD}\
 bb0(v0)->bb1,bb3
 %0=COPY v0
 %1:V2=IMPLICIT_DEF
@@ -70,14 +63,6 @@ def label_of(row: Row) -> dict[str, str]:
     found = parse_label("compiler").answer(row)
     assert found is not None
     return found
-
-
-def names_of(problem: AllocationProblem) -> list[str]:
-    return [f"%{number}" for number in range(len(problem.function.virtual_registers))]
-
-
-def inverse(order: tuple[int, ...]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
 
 
 def leads_on(function: Function, order: tuple[int, ...]) -> bool:
@@ -105,20 +90,16 @@ def check_same_function(
     assert print_function(read) == text
     assert AllocationProblem.from_text(text).normalized == text
     # Put back it is the same bytes as before.
-    back, _ = reorder(other, {}, inverse(order))
+    back, _ = reorder(other, {}, sorted(range(len(order)), key=order.__getitem__))
     assert back.normalized == problem.normalized
     assert other.loop_depths == tuple(problem.loop_depths[block] for block in order)
     assert other.pressure.maximum == problem.pressure.maximum
-    if has_guards(problem.function):
+    if any(each.guard is not None for _, _, each in problem.function.instructions()):
         # Of the states that guards allow at a point pressure takes one, in case of doubt by the
         # numbers of lanes: so the count there, a lower bound, may be another.
         return
     for group, curve in problem.pressure.curves.items():
         assert sorted(other.pressure.curves[group]) == sorted(curve)
-
-
-def has_guards(function: Function) -> bool:
-    return any(instruction.guard is not None for _, _, instruction in function.instructions())
 
 
 def lifetimes(
@@ -144,15 +125,9 @@ def check_same_answer(
     other: AllocationProblem,
     found: Mapping[str, str],
 ) -> None:
-    before = FastVerifier(problem).verify(dict(answer))
-    after = FastVerifier(other).verify(dict(found))
-    assert before.valid
-    assert after.valid, after.findings[:3]
-    assert IndependentVerifier(other).verify(dict(found)).valid
+    before, after = check_as_good(problem, answer, other, found)
     assert after.registers_used == before.registers_used
     assert after.occupancy == before.occupancy
-    for count in (count_bank_conflicts, count_identity_copies):
-        assert count(other, dict(found)) == count(problem, dict(answer))
     assert sorted(found.values()) == sorted(answer.values())
 
 
@@ -204,18 +179,13 @@ def wrong_ones(
 def test_generated_functions(target: str) -> None:
     """Guards, irreducible loops, blocks that nothing leads to, values that are never written."""
     checked = moved = unreachable = 0
-    for seed in range(120):
-        problem = AllocationProblem(random_function(seed, target=target))
+    for seed, problem, answer in allocated(target, 60):
         count = len(problem.function.blocks)
         order = draw_order(problem.function, Random(seed))
         assert leads_on(problem.function, order)
-        try:
-            answer = answer_from_assignment(problem, linear_scan(problem))
-        except AllocationFailed:
-            answer = {}
         other, found = reorder(problem, answer, order)
         check_same_function(problem, other, order)
-        tags = {name: str(number) for number, name in enumerate(names_of(problem))}
+        tags = {f"%{n}": str(n) for n in range(len(problem.function.virtual_registers))}
         numbers = {int(t): int(key[1:]) for key, t in reorder(problem, tags, order)[1].items()}
         registers, blocks = range(len(numbers)), range(count)
         assert lifetimes(other, {n: n for n in registers}, {n: n for n in blocks}) == lifetimes(
@@ -227,7 +197,7 @@ def test_generated_functions(target: str) -> None:
         moved += order != tuple(range(count))
         named = {s for block in problem.function.blocks for s in block.successors}
         unreachable += len(named | {0}) < count
-    assert min(checked, moved, unreachable) > 10
+    assert min(checked, moved, unreachable) > 4
 
 
 def test_a_diamond_by_hand() -> None:

@@ -14,8 +14,8 @@ import pytest
 import torch
 import transformers
 
+from tests.command_line import CommandLine
 from tests.training.small import base_model, dataset, document, generated, recipe, write_recipe
-from verilocc_bench.cli import main
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError
 from verilocc_bench.training.examples import Examples
@@ -38,11 +38,8 @@ LOW_RANK = {"lora": {"rank": 2}, "own_words": True}
 
 
 @pytest.fixture(scope="module")
-def rows_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return dataset(tmp_path_factory.mktemp("rows"), generated(6))
-
-
-def request(folder: Path) -> DatasetRequest:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> DatasetRequest:
+    folder = dataset(tmp_path_factory.mktemp("rows"), generated(6))
     return DatasetRequest(str(folder), None, 1)
 
 
@@ -51,10 +48,10 @@ def low_rank(folder: Path, **changes: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def finished(rows_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(rows: DatasetRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was not interrupted."""
     home = tmp_path_factory.mktemp("finished")
-    return train(low_rank(home), request(rows_folder), home / "run")
+    return train(low_rank(home), rows, home / "run")
 
 
 def losses(folder: Path) -> list[float]:
@@ -63,7 +60,7 @@ def losses(folder: Path) -> list[float]:
 
 
 def test_an_interrupted_run_goes_on_to_the_same_weights(
-    finished: Path, rows_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, rows: DatasetRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from trl import SFTTrainer
 
@@ -79,10 +76,10 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
     with monkeypatch.context() as patch:
         patch.setattr(SFTTrainer, "training_step", stopping)
         with pytest.raises(KeyboardInterrupt):
-            train(low_rank(tmp_path), request(rows_folder), folder)
+            train(low_rank(tmp_path), rows, folder)
     assert [path.name for path in (folder / "checkpoints").glob("checkpoint-*")] == ["checkpoint-2"]
     assert not (folder / "training.json").exists()
-    train(low_rank(tmp_path), request(rows_folder), folder)
+    train(low_rank(tmp_path), rows, folder)
     for name in MODEL:
         assert (folder / name).read_bytes() == (finished / name).read_bytes(), name
     assert losses(folder) == losses(finished)
@@ -90,14 +87,16 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
     assert told["measured"]["resumed"] is True
     assert not (folder / "checkpoints").exists()
     with pytest.raises(InputError, match="a run of another recipe"):
-        train(low_rank(tmp_path, seed=1), request(rows_folder), folder)
+        train(low_rank(tmp_path, seed=1), rows, folder)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="not empty"):
-        train(low_rank(tmp_path), request(rows_folder), tmp_path / "other")
+        train(low_rank(tmp_path), rows, tmp_path / "other")
 
 
-def test_the_result_is_a_plain_model_with_its_own_words(finished: Path, rows_folder: Path) -> None:
+def test_the_result_is_a_plain_model_with_its_own_words(
+    finished: Path, rows: DatasetRequest
+) -> None:
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()}
     found = transformers.AutoModelForCausalLM.from_pretrained(finished, local_files_only=True)
     advice = {"prompt_format": "window", "sampling": "greedy", "window_registers": 4}
@@ -111,7 +110,7 @@ def test_the_result_is_a_plain_model_with_its_own_words(finished: Path, rows_fol
     assert all(len(tokenizer(word)["input_ids"]) == 1 for word in own)
     text = f"{own[1]}, {own[2]}:{own[3]} x{own[4]}"
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
-    train(low_rank(finished.parent), request(rows_folder), finished)
+    train(low_rank(finished.parent), rows, finished)
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()} == before
 
 
@@ -160,7 +159,7 @@ def test_a_model_that_cannot_pack_is_refused(kind: Any) -> None:
         check_packing(network, "a/b")
 
 
-def test_the_loss_falls_on_shards(rows_folder: Path, tmp_path: Path) -> None:
+def test_the_loss_falls_on_shards(rows: DatasetRequest, tmp_path: Path) -> None:
     shards = tmp_path / "shards"
     shards.mkdir()
     tokens = torch.arange(5, 45).repeat(4).numpy()
@@ -168,11 +167,11 @@ def test_the_loss_falls_on_shards(rows_folder: Path, tmp_path: Path) -> None:
     Examples(tokens, tokens, starts, torch.tensor(0).numpy()).save(shards / "0.npz")
     options = {**document()["training"], "steps": 12, "maximum_tokens": 100}
     wanted = recipe(tmp_path, sources=[], shards=str(shards), training=options)
-    found = losses(train(wanted, request(rows_folder), tmp_path / "run"))
+    found = losses(train(wanted, rows, tmp_path / "run"))
     assert found[-1] < 0.8 * found[0]
 
 
-def test_verdicts_are_rewards(rows_folder: Path, tmp_path: Path) -> None:
+def test_verdicts_are_rewards(rows: DatasetRequest, tmp_path: Path) -> None:
     said: list[str] = []
 
     def verdicts(kernels: Any, style: str) -> Any:
@@ -187,23 +186,22 @@ def test_verdicts_are_rewards(rows_folder: Path, tmp_path: Path) -> None:
     asked = {"functions": 2, "generations": 2, "maximum_answer_tokens": 4}
     options = {**document()["training"], "steps": 2, "accumulation": 2}
     wanted = recipe(tmp_path, sources=[], reward=asked, training=options)
-    folder = train(wanted, request(rows_folder), tmp_path / "run", verdicts=verdicts)
+    folder = train(wanted, rows, tmp_path / "run", verdicts=verdicts)
     assert len(said) == 4
     config = json.loads((folder / "config.json").read_text())
     assert config["verilocc_bench"]["prompt_format"] == "whole"
     few = recipe(tmp_path, sources=[], reward=asked, training=options | {"accumulation": 32})
     with pytest.raises(InputError, match=r"a step asks \d+ kernels, and there are 2"):
-        train(few, request(rows_folder), tmp_path / "few", verdicts=verdicts)
+        train(few, rows, tmp_path / "few", verdicts=verdicts)
 
 
 def test_an_export_is_trained_elsewhere(
-    rows_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: DatasetRequest, tmp_path: Path, run: CommandLine
 ) -> None:
     model = {"pretrained": base_model(), **LOW_RANK}
     path, folder = write_recipe(tmp_path / "r.yaml", model=model), tmp_path / "export"
-    command = ["train", str(path), "--dataset", str(rows_folder), "--export", str(folder)]
-    assert main(command) == 0
-    assert "launcher.py --minutes 12" in capsys.readouterr().out
+    command = ["train", str(path), "--dataset", rows.dataset, "--export", str(folder)]
+    assert "launcher.py --minutes 12" in run(*command).out
     # Any connection is an error, and this package is not there.
     forbidding = (
         "import runpy, socket, sys\n"
@@ -245,10 +243,10 @@ def test_an_export_is_trained_elsewhere(
     ],
 )
 def test_what_cannot_be_trained(
-    changes: dict[str, Any], said: str, rows_folder: Path, tmp_path: Path
+    changes: dict[str, Any], said: str, rows: DatasetRequest, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=said):
-        train(recipe(tmp_path, **changes), request(rows_folder), tmp_path / "run")
+        train(recipe(tmp_path, **changes), rows, tmp_path / "run")
 
 
 def test_a_dataset_with_other_better_labels_is_another() -> None:
