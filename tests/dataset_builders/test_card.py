@@ -18,7 +18,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from markdown_it import MarkdownIt
 
 from dataset_builders.release.card import dataset_card, write_card
-from dataset_builders.release.card_text import COLUMNS, LIMITS, RAW_COLUMNS
+from dataset_builders.release.card_text import card_words
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.statistics import PLOTS, DatasetStatistics, statistics_of
 from dataset_builders.sweeps.splits import SPLITS
@@ -184,9 +184,10 @@ def test_the_commands_are_understood(
 
 
 def test_every_column_is_explained(card: str) -> None:
-    assert list(COLUMNS) == [field.name for field in fields(Row)]
-    assert list(RAW_COLUMNS) == [field.name for field in fields(RawRow)]
-    for name, text in (COLUMNS | RAW_COLUMNS).items():
+    columns, raw_columns = card_words()["columns"], card_words()["raw_columns"]
+    assert list(columns) == [field.name for field in fields(Row)]
+    assert list(raw_columns) == [field.name for field in fields(RawRow)]
+    for name, text in (columns | raw_columns).items():
         assert re.search(rf"^\| `{name}` +\| {re.escape(text)} +\|$", card, re.M), name
 
 
@@ -240,7 +241,7 @@ def test_only_what_concerns_its_vendors() -> None:
     amd = dataset_card(rows, DEFAULT | {"archs": ["gfx942"]}, statistics=NOTHING)
     assert "LLVM's\ngreedy" in amd
     assert "ptxas is closed" not in amd
-    assert LIMITS["nvidia"][:40] not in amd
+    assert card_words()["limits"]["nvidia"][:40] not in amd
     nvidia = dataset_card({("data", "sm_80", "mha", "test"): 3}, MANIFEST, statistics=NOTHING)
     assert "greedy allocator chose" not in nvidia
     assert "`split`" not in "".join(cells(nvidia, "Configs")[-2])
@@ -319,5 +320,5 @@ def test_the_repository_is_named() -> None:
 
 def test_the_document_says_the_same() -> None:
     text = (Path(__file__).parents[2] / "docs" / "dataset.md").read_text()
-    for name, meaning in (COLUMNS | SPLITS).items():
+    for name, meaning in (card_words()["columns"] | SPLITS).items():
         assert f"| `{name}` | {meaning} |\n" in text
