@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.allocation_study.questions import QUICK, TIGHT
 from benchmarks.allocation_study.records import Measurement, Measurements
-from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.marks import MARKS, mark_of
 from verilocc_bench.report.picture import DARK, LIGHT
+from verilocc_bench.report.plots import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -198,30 +197,12 @@ def svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
 
     Raises MissingExtraError.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing the study") from None
-    settings = {
-        "font.family": "DejaVu Sans",
-        "font.size": 10,
-        "text.color": LIGHT.ink,
-        "axes.labelcolor": LIGHT.ink,
-        "axes.edgecolor": LIGHT.faint,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "grid.color": LIGHT.faint,
-        "grid.alpha": 0.25,
-        "svg.hashsalt": "allocation study",
-        "legend.frameon": False,
-    }
-    with mpl.rc_context(), style.context(["default", settings]):
-        figure = Figure(figsize=(WIDTH_INCHES, height), facecolor=LIGHT.paper, layout="constrained")
-        drawing(figure, measurements)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    return picture.getvalue().replace(b"</style>", _ON_DARK_PAGES, 1)
+    picture = plot(
+        lambda figure: drawing(figure, measurements),
+        (WIDTH_INCHES, height),
+        LIGHT.faint,
+        {"svg.hashsalt": "allocation study", "legend.frameon": False},
+        format="svg",
+        metadata={"Date": None, "Creator": None},
+    )
+    return picture.replace(b"</style>", _ON_DARK_PAGES, 1)
