@@ -162,7 +162,7 @@ def _draw_registers(figure: Figure, rows: Sequence[RowFacts]) -> None:
             own = [row for row in found if row.family == family and row.registers_used]
             axes.plot(
                 [row.lower_bound for row in own],
-                [row.registers_used for row in own],
+                [row.registers_used or 0 for row in own],
                 MARKS[place][0],
                 color=mark_of(place)[0],
                 markersize=3,
