@@ -16,13 +16,8 @@ import pytest
 from dataset_builders.kernels.specifications import AMD_OPTIONS, KERNELS, NVIDIA_OPTIONS
 from dataset_builders.sweeps import (
     SWEEPS,
-    AxisProduct,
-    Parameters,
     Sweep,
     SweepPoint,
-    axis,
-    fixed,
-    joint,
     make_point,
     point_from_json,
     sweep_named,
@@ -36,6 +31,8 @@ from dataset_builders.sweeps.constraints import (
     products_fit_registers,
     tile_feeds_every_warp,
 )
+from dataset_builders.sweeps.point import Parameters
+from dataset_builders.sweeps.sweep import AxisProduct, axis, fixed, joint
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import PUBLISHED
 
