@@ -72,7 +72,14 @@ def _whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_stopped_at_any_moment_it_goes_on(
     number: signal.Signals, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,24 +182,17 @@ def test_a_full_disk(small_disk: Path, whole: Path) -> None:
     assert content(output) == content(whole)
 
 
-@pytest.mark.parametrize(
-    ("how", "rejection"),
-    [
-        ("die", ["compiler-crashed", "the compiling process died twice"]),
-        ("hang", ["timeout", "the compiling process was not done after 5 seconds"]),
-        ("memory", ["compiler-crashed", "the compiling process ran out of memory twice"]),
-        ("die once", None),
-    ],
-)
-def test_a_point_that_fails_is_rejected_alone(
-    how: str,
-    rejection: list[str] | None,
-    whole: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_points_that_fail_are_rejected_alone(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "write_dataset", write_plainly)
-    victim = next(point.key for point in POINTS[3:] if not is_rejected(point))
+    reasons = {
+        "die": ["compiler-crashed", "the compiling process died twice"],
+        "hang": ["timeout", "the compiling process was not done after 5 seconds"],
+        "memory": ["compiler-crashed", "the compiling process ran out of memory twice"],
+    }
+    victims = [point.key for point in POINTS[3:] if not is_rejected(point)]
+    hows = dict(zip(victims, (*reasons, "die once"), strict=False))
     build.build_dataset(
         sweep_named("small"),
         ["gfx942"],
@@ -200,17 +200,16 @@ def test_a_point_that_fails_is_rejected_alone(
         limit=LIMIT,
         execution=Execution(2, time_limit_seconds=5),
         progress=False,
-        compiler=partial(compile_but, key=victim, how=how, marker=str(tmp_path / "marker")),
+        compiler=partial(compile_but, hows=hows, marker=str(tmp_path / "marker")),
     )
-    expected = results_of(whole)
-    if rejection is not None:
-        expected[victim] = [None, None, rejection]
-    assert results_of(tmp_path / "dataset") == expected
+    rejected = {key: [None, None, reasons[how]] for key, how in hows.items() if how in reasons}
+    assert len(list(tmp_path.glob("marker-*"))) == 1
+    assert results_of(tmp_path / "dataset") == {**results_of(whole), **rejected}
 
 
 def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:
     sweep, output = sweep_named("small"), tmp_path / "dataset"
-    compiler = partial(compile_but, key=POINTS[3].key, how="bug", marker="")
+    compiler = partial(compile_but, hows={POINTS[3].key: "bug"}, marker="")
     with pytest.raises(ZeroDivisionError) as raised:
         build.build_dataset(sweep, ["gfx942"], output, limit=LIMIT, compiler=compiler)
     assert POINTS[3].kernel in raised.value.__notes__[0]
@@ -219,7 +218,9 @@ def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:
     assert content(output) == content(whole)
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense"])
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", pytest.param("nonsense", marks=pytest.mark.exhaustive)]
+)
 def test_no_scheduler_there(address: str, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
     words = run(tmp_path / "dataset", "--scheduler", address, status=2)
