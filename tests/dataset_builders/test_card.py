@@ -94,14 +94,6 @@ def blocks(card: str, language: str) -> list[str]:
     return [t.content for t in tokens if t.type == "fence" and t.info == language]
 
 
-def run_python(code: str, home: Path) -> str:
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(home)}
-    command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command, env=environment, check=True, capture_output=True, text=True
-    ).stdout
-
-
 def test_the_hub_reads_the_head(card: str, embedded_card: str) -> None:
     for text in (card, embedded_card):
         data = DatasetCard(text).data
@@ -125,15 +117,27 @@ def test_the_head_takes_the_licences_and_the_size_of_the_rows(copy: Path) -> Non
 
 
 @pytest.mark.slow
-def test_every_config_and_split_loads(folder: Path, card: str, tmp_path: Path) -> None:
-    code = (
+def test_every_config_and_split_loads_and_the_examples_run(
+    folder: Path, card: str, embedded_card: str, tmp_path: Path
+) -> None:
+    examples, of_mini = blocks(card, "python"), blocks(embedded_card, "python")
+    assert (len(examples), len(of_mini)) == (4, 1)
+    code = "\n".join([*of_mini, *examples]).replace(NAME, str(folder))
+    checks = (
+        "\nassert {r['arch'] for r in train} == {'gfx90a'}, train\n"
+        "assert {r['arch'] for r in test} == {'sm_80'}, test\n"
+        "assert rows.info.config_name == 'sm_80' and len(rows) == 2, rows\n"
         "import json, datasets\n"
         f"name = {str(folder)!r}\n"
         "names = datasets.get_dataset_config_names(name)\n"
         "loaded = {c: datasets.load_dataset(name, c) for c in names}\n"
         "print(json.dumps({c: {s: len(r) for s, r in d.items()} for c, d in loaded.items()}))\n"
     )
-    loaded = json.loads(run_python(code, tmp_path))
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", code + checks]
+    said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert said.stdout.count("target gfx") == 2
+    loaded = json.loads(said.stdout.splitlines()[-1])
     assert loaded["default"] == dict.fromkeys(
         ("train", "validation", "test", "test_unseen_tile_shape", "test_larger"), 0
     ) | {"train": 4, "validation": 2, "test": 4, "test_unseen_tile_shape": 4, "test_larger": 2}
@@ -143,25 +147,6 @@ def test_every_config_and_split_loads(folder: Path, card: str, tmp_path: Path) -
     totals = {name: sum(found.values()) for name, found in loaded.items()}
     assert totals["raw"] == totals["default"] + totals["split"]
     assert list(loaded["default"]) == [s for s in SPLITS if s in loaded["default"]]
-
-
-@pytest.mark.slow
-def test_the_examples_run_as_they_are_printed(folder: Path, card: str, tmp_path: Path) -> None:
-    examples = blocks(card, "python")
-    assert len(examples) == 4
-    code = "\n".join(examples).replace(NAME, str(folder))
-    checks = (
-        "\nassert {r['arch'] for r in train} == {'gfx90a'}, train\n"
-        "assert {r['arch'] for r in test} == {'sm_80'}, test\n"
-        "assert rows.info.config_name == 'sm_80' and len(rows) == 2, rows\n"
-    )
-    assert "target gfx" in run_python(code + checks, tmp_path)
-
-
-@pytest.mark.slow
-def test_the_example_of_mini_runs(embedded_card: str, tmp_path: Path) -> None:
-    (example,) = blocks(embedded_card, "python")
-    assert "target gfx" in run_python(example, tmp_path)
 
 
 def test_the_commands_are_understood(

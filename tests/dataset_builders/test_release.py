@@ -15,7 +15,6 @@ import pytest
 from dataset_builders.release import better_labels
 from dataset_builders.release.better_labels import better_label
 from dataset_builders.release.duplicates import (
-    NEAR_DISTANCE,
     RowCandidate,
     clusters,
     exact_duplicates,
@@ -157,10 +156,6 @@ def test_ordinary_splits_have_a_tenth_each() -> None:
     ordinary = sum(counts[split] for split in ("train", "validation", "test"))
     assert counts["test"] == pytest.approx(ordinary / 10, abs=1)
     assert counts["validation"] == pytest.approx(ordinary / 10, abs=1)
-
-
-def test_mini_is_all_test() -> None:
-    assert {split_of("mini", point) for point in SWEEPS["mini"].points()} == {"test"}
 
 
 def candidate(place: int, split: str, tokens: Tokens) -> RowCandidate:
@@ -332,7 +327,3 @@ def test_an_answer_of_lower_occupancy_is_not_taken(monkeypatch: pytest.MonkeyPat
     )
     assert search_finds(monkeypatch, row, {"%0": "v0", "%1": "s100"})["best_source"] is None
     assert search_finds(monkeypatch, row, {"%0": "v0", "%1": "s1"})["best_source"] == "best"
-
-
-def test_near_is_a_few_instructions() -> None:
-    assert NEAR_DISTANCE == 0.05
