@@ -31,6 +31,7 @@ from dataset_builders.release.similarity import (
 )
 from dataset_builders.sweeps import SWEEPS, SweepPoint, make_point
 from dataset_builders.sweeps.splits import SPLITS, split_of
+from tests.dataset_builders.inspection_folders import edit_distance
 from tests.sampling import some_of
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import check_certificate, lower_bound
@@ -40,16 +41,6 @@ from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verification import IndependentVerifier
-
-
-def edit_distance(left: Tokens, right: Tokens) -> int:
-    """Wagner and Fischer's table, row by row."""
-    row = list(range(len(right) + 1))
-    for i, a in enumerate(left, 1):
-        previous, row = row, [i]
-        for j, b in enumerate(right, 1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
-    return row[-1]
 
 
 def functions(seed: int, count: int) -> list[Tokens]:

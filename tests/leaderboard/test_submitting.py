@@ -283,14 +283,9 @@ def test_from_a_run_to_the_hub(arena: Arena, run: Path, hub: LocalHub, tmp_path:
 
     output, site = tmp_path / "review", tmp_path / "site"
     place = ["--dataset", str(arena.folder)]
-    (reviewed, rendered, again) = told(
-        arena,
-        hub,
-        home,
-        ["review", "1", *place, "--output", str(output), "--comment", "--merge"],
-        ["render", str(output), "--output", str(site), *place],
-        ["submit", str(folder)],
-    )
+    review = ["review", "1", *place, "--output", str(output), "--comment", "--merge"]
+    render = ["render", str(output), "--output", str(site), *place]
+    reviewed, rendered, again = told(arena, hub, home, review, render, ["submit", str(folder)])
     assert reviewed[0] == 0
     assert reviewed[1].startswith("## Accepted")
     document = json.loads((output / REVALIDATION).read_text())
