@@ -26,6 +26,7 @@ from typing import Any
 from tabulate import tabulate
 from tqdm import tqdm
 
+from benchmarks.machine_code import read
 from dataset_builders.compilers import llvm_worker
 from dataset_builders.compilers.triton_compiler import compile_kernel
 from dataset_builders.sweeps import ARCHITECTURES, SweepPoint, sweep_named
@@ -66,14 +67,13 @@ def main() -> None:
     if options.command == "compile":
         _compile(options)
     else:
-        print(_report([json.loads(line) for line in options.results.read_text().splitlines()]))
+        print(_report(read(options.results)))
 
 
 def _compile(options: argparse.Namespace) -> None:
     releases = {_llvm_version(path): path for path in options.llvm}
     assemblers = {_ptxas_version(path): path for path in options.ptxas}
-    known = options.results.read_text().splitlines() if options.results.exists() else []
-    done = {(each["point"], each["release"]) for each in map(json.loads, known)}
+    done = {(each["point"], each["release"]) for each in read(options.results)}
     points: list[SweepPoint] = []
     for arch in ARCHITECTURES:
         tests = [

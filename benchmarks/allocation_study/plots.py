@@ -39,22 +39,21 @@ def draw_plots(measurements: Measurements, folder: Path) -> None:
         write_atomically(folder / name, svg(drawing, measurements, height))
 
 
-def _panels(figure: Figure, count: int, *, sharey: bool = True) -> list[Axes]:
-    return list(figure.subplots(1, count, sharey=sharey, squeeze=False)[0])
-
-
-def _by_arch(measurements: Measurements) -> dict[str, list[Measurement]]:
+def _by_arch(
+    figure: Figure, measurements: Measurements
+) -> list[tuple[Axes, str, list[Measurement]]]:
+    """A panel for each architecture, with its kernels."""
     found: dict[str, list[Measurement]] = {}
     for each in sorted(measurements, key=lambda each: (each.arch, each.id)):
         found.setdefault(each.arch, []).append(each)
-    return found
+    panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    return list(zip(panels, found, found.values(), strict=True))
 
 
 def _gaps(figure: Figure, measurements: Measurements) -> None:
     """The share of kernels within each distance from the bound."""
-    by_arch = _by_arch(measurements)
     names = ("compiler", "linear-scan", "graph-coloring", "first-fit-orders", "best")
-    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+    for axes, arch, own in _by_arch(figure, measurements):
         for place, name in enumerate(names):
             registers = [(e.answers[name].registers, e.bound) for e in own if name in e.answers]
             gaps = [999 if found is None else found - bound for found, bound in registers]
@@ -92,9 +91,8 @@ def _savings(figure: Figure, measurements: Measurements) -> None:
     """The number of kernels by registers saved against the compiler, by family."""
     from matplotlib.ticker import MaxNLocator
 
-    by_arch = _by_arch(measurements)
     families = sorted({each.family for each in measurements})
-    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+    for axes, arch, own in _by_arch(figure, measurements):
         saved = {family: [_saved(e) for e in own if e.family == family] for family in families}
         shown = range(min((min(0, *s) for s in saved.values() if s), default=0), MOST_SHOWN + 1)
         below = [0] * len(shown)
@@ -118,8 +116,7 @@ def _saved(each: Measurement) -> int:
 
 def _conflicts(figure: Figure, measurements: Measurements) -> None:
     """Bank conflicts of each kernel, before and after."""
-    by_arch = _by_arch(measurements)
-    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+    for axes, arch, own in _by_arch(figure, measurements):
         for place, name in enumerate(("best", "best bank-conflicts")):
             pairs = [
                 (each.answers["compiler"].conflicts, each.answers[name].conflicts)
@@ -148,7 +145,8 @@ def _scatter(
 
 def _tight(figure: Figure, measurements: Measurements) -> None:
     """The share of kernels solved within each time."""
-    for axes, budget in zip(_panels(figure, len(TIGHT)), TIGHT, strict=True):
+    panels = figure.subplots(1, len(TIGHT), sharey=True, squeeze=False)[0]
+    for axes, budget in zip(panels, TIGHT, strict=True):
         asked = [each.budgets[budget] for each in measurements if budget in each.budgets]
         for place, name in enumerate(QUICK):
             seconds = sorted(each.seconds[name] for each in asked if name in each.solved)
