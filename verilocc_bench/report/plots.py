@@ -47,6 +47,6 @@ def plot(
     with mpl.rc_context(), style.context(["default", {**common, **settings}]):
         figure = Figure(figsize=size_inches, facecolor=LIGHT.paper, layout="constrained")
         drawing(figure)
-        written = io.BytesIO()
-        figure.savefig(written, **saved)
-    return written.getvalue()
+        picture = io.BytesIO()
+        figure.savefig(picture, **saved)
+    return picture.getvalue()
