@@ -72,6 +72,11 @@ def lines(change: Callable[[list[dict[str, Any]], Arena], list[dict[str, Any]]])
     return spoil
 
 
+def first_line(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Spoil:
+    """Another first line of answers."""
+    return lines(lambda found, _: [change(found[0]), *found[1:]])
+
+
 def raw(change: Callable[[str], str | bytes]) -> Spoil:
     """Another text of answers."""
 
@@ -368,34 +373,22 @@ NEUTRALIZED: dict[str, Spoil] = {
     "a second id": raw(
         lambda text: text.replace('"assignment"', '"id": "0000000000000000", "assignment"', 1)
     ),
-    "an answer that is no mapping": lines(
-        lambda found, _: [{**found[0], "assignment": []}, *found[1:]]
-    ),
-    "numbers for names": lines(
-        lambda found, _: [{**found[0], "assignment": {"%0": 1}}, *found[1:]]
-    ),
-    "more keys": lines(lambda found, _: [{**found[0], "valid": True}, *found[1:]]),
+    "an answer that is no mapping": first_line(lambda line: {**line, "assignment": []}),
+    "numbers for names": first_line(lambda line: {**line, "assignment": {"%0": 1}}),
+    "more keys": first_line(lambda line: {**line, "valid": True}),
     "no JSON": raw(lambda text: text.replace("}}\n", "}\n", 1)),
     "no UTF-8": raw(lambda text: text.encode().replace(b'"%0"', b'"%\xff0"', 1)),
-    "an infrastructure failure": lines(
-        lambda found, _: [
-            {"id": found[0]["id"], "failure": "infrastructure", "message": "no"},
-            *found[1:],
-        ]
+    "an infrastructure failure": first_line(
+        lambda line: {"id": line["id"], "failure": "infrastructure", "message": "no"}
     ),
     "JSON nested without end": raw(
         lambda text: text.replace('"assignment": {', '"assignment": ' + "[" * 3_000 + "{", 1)
     ),
-    "registers of other digits": lines(
-        lambda found, _: [
-            {
-                **found[0],
-                "assignment": {
-                    k: v.replace("1", "\u0661") for k, v in found[0]["assignment"].items()
-                },
-            },
-            *found[1:],
-        ]
+    "registers of other digits": first_line(
+        lambda line: {
+            **line,
+            "assignment": {k: v.replace("1", "\u0661") for k, v in line["assignment"].items()},
+        }
     ),
 }
 

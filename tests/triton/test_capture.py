@@ -216,16 +216,14 @@ def test_large_products_are_not_computed() -> None:
         assert torch.equal(narrow, narrow + 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "word"), [("", "compiled nothing"), ("raise SystemExit(3)", "compiled nothing")]
-)
+@pytest.mark.parametrize("text", ["", "raise SystemExit(3)"])
 def test_a_script_without_kernels(
-    text: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text(text)
     assert main(["capture", "--arch", "gfx90a", "-o", str(tmp_path / "set"), str(script)]) == 2
-    assert word in capsys.readouterr().err
+    assert "compiled nothing" in capsys.readouterr().err
 
 
 def test_a_kernel_for_another_architecture_is_refused_by_name() -> None:
@@ -240,8 +238,3 @@ def test_a_kernel_for_another_architecture_is_refused_by_name() -> None:
     assert "compiled for sm_86" in refusal.reason
     with pytest.raises(vb.InputError, match="not for sm_89"), vb.capture("sm_89"):
         pass
-
-
-def test_unknown_targets_are_named() -> None:
-    with pytest.raises(vb.InputError, match="gfx9"):
-        vb.capture("gfx9")

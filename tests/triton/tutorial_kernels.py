@@ -136,6 +136,8 @@ def main() -> None:
         attention[(2, 2)](
             q, q, q, q, logs, 16, 32, 0.25, M_TILE=16, N_TILE=16, D=16, CAUSAL=causal, num_warps=1
         )
+    assert torch.tensor([a.data_ptr()], device=device).is_cuda
+    assert torch.full((3,), 32, dtype=torch.int32, device=device).is_cuda
 
 
 if __name__ == "__main__":
