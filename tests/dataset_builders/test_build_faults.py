@@ -38,7 +38,7 @@ def command(
 def run(output: Path, *options: str, status: int = 0, most_bytes: int = 0) -> str:
     """Standard error of a build that ends with this status."""
     done = subprocess.run(
-        command(output, *options, most_bytes=most_bytes),
+        command(output, *options, most_bytes=most_bytes, jobs=1),
         cwd=ROOT,
         capture_output=True,
         text=True,
