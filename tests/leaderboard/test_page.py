@@ -251,12 +251,11 @@ def test_details(page: webdriver.Chrome, site: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "scheme", "width"),
+    "view",
     some_of(product(("index.html", "entries/small/another.html"), ("light", "dark"), (1280, 390))),
 )
-def test_axe_finds_nothing(
-    page: webdriver.Chrome, site: Path, path: str, scheme: str, width: int
-) -> None:
+def test_axe_finds_nothing(page: webdriver.Chrome, site: Path, view: tuple[str, str, int]) -> None:
+    path, scheme, width = view
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     media = [{"name": "prefers-color-scheme", "value": scheme}]
