@@ -127,7 +127,6 @@ distances: $(VENV)/dev ## Mine the distances that ptxas relies on, for ARCHITECT
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and Z3's times beside ours
 	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.evaluation
 
 study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes two hours, and goes on where it was interrupted
 	mkdir -p $(STUDY)

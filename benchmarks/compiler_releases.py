@@ -26,8 +26,9 @@ from typing import Any
 from tabulate import tabulate
 from tqdm import tqdm
 
+from benchmarks.machine_code import read
 from dataset_builders.compilers import llvm_worker
-from dataset_builders.compilers.triton_compiler import compile_to_llvm_ir, compile_to_ptx
+from dataset_builders.compilers.triton_compiler import compile_kernel
 from dataset_builders.sweeps import ARCHITECTURES, SweepPoint, sweep_named
 from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.analysis import VECTOR
@@ -66,14 +67,13 @@ def main() -> None:
     if options.command == "compile":
         _compile(options)
     else:
-        print(_report([json.loads(line) for line in options.results.read_text().splitlines()]))
+        print(_report(read(options.results)))
 
 
 def _compile(options: argparse.Namespace) -> None:
     releases = {_llvm_version(path): path for path in options.llvm}
     assemblers = {_ptxas_version(path): path for path in options.ptxas}
-    known = options.results.read_text().splitlines() if options.results.exists() else []
-    done = {(each["point"], each["release"]) for each in map(json.loads, known)}
+    done = {(each["point"], each["release"]) for each in read(options.results)}
     points: list[SweepPoint] = []
     for arch in ARCHITECTURES:
         tests = [
@@ -89,9 +89,10 @@ def _compile(options: argparse.Namespace) -> None:
             if not asked:
                 continue
             try:
-                text = compile_to_llvm_ir(point).llvm_ir if amd else compile_to_ptx(point).ptx
+                compiled = compile_kernel(point)
             except RejectedKernel:
                 continue
+            text = compiled.ptx or compiled.llvm_ir
             for release, path in asked.items():
                 told = _older(text) if release.startswith(("LLVM 19", "LLVM 20")) else text
                 found = (_of_llvm if amd else _of_ptxas)(path, point, told)

@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from benchmarks.distance_mining import Evidence, evidence
 from benchmarks.generated_ptx import generated_kernel
-from dataset_builders.compilers.triton_compiler import compile_to_ptx
+from dataset_builders.compilers.triton_compiler import compile_kernel
 from dataset_builders.sweeps.registry import sweep_named
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.distance_table import PairKind
@@ -70,7 +70,7 @@ def compile_sweeps(
             texts: dict[str, str] = {}
             for name in group:
                 try:
-                    texts[name] = compile_to_ptx(points[name], Path(cache)).ptx
+                    texts[name] = compile_kernel(points[name], Path(cache)).ptx
                 except RejectedKernel as rejection:
                     _append(journal, [{"id": name, "rejected": str(rejection)}])
             for target in sorted({ptx_target(text) or "" for text in texts.values()}):

@@ -196,10 +196,7 @@ def summary(records: list[Record]) -> list[str]:
 
 def mixed(records: list[Record], answer: str = COMPILED) -> list[str]:
     """The kernels in which the answer has more of something than the label, with what differs."""
-    lines = [
-        "| kernel | instructions | worse | better |",
-        "| --- | ---: | --- | --- |",
-    ]
+    lines = ["| kernel | instructions | worse | better |", "| --- | ---: | --- | --- |"]
     for each in sorted(records, key=lambda record: record["id"]):
         words: dict[int, list[str]] = {-1: [], 0: [], 1: []}
         for metric, name in METRICS.items():

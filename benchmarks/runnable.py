@@ -20,6 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from benchmarks.commands import run_command
+from benchmarks.machine_code import read
 from benchmarks.timing_model import TimingModel
 from benchmarks.timing_operations import registers_of
 from verilocc_bench.api import problems
@@ -50,10 +51,7 @@ def _measure(options: argparse.Namespace) -> list[Record]:
     """The records of all rows, those that are there already not made again."""
     rows = problems.load_problems(options.dataset, split=options.split, arch=options.architecture)
     path: Path = options.measured
-    known: dict[str, Record] = {}
-    if path.is_file():
-        lines = path.read_text(encoding="utf-8").splitlines()
-        known = {each["id"]: each for each in map(json.loads, lines)}
+    known: dict[str, Record] = {each["id"]: each for each in read(path)}
     with path.open("a", encoding="utf-8") as file:
         for row in tqdm(rows[: options.limit], unit="kernel"):
             if row.id not in known:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.allocation_study.questions import QUICK, TIGHT
 from benchmarks.allocation_study.records import Measurement, Measurements
-from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.marks import MARKS, mark_of
 from verilocc_bench.report.picture import DARK, LIGHT
+from verilocc_bench.report.plots import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,22 +39,21 @@ def draw_plots(measurements: Measurements, folder: Path) -> None:
         write_atomically(folder / name, svg(drawing, measurements, height))
 
 
-def _panels(figure: Figure, count: int, *, sharey: bool = True) -> list[Axes]:
-    return list(figure.subplots(1, count, sharey=sharey, squeeze=False)[0])
-
-
-def _by_arch(measurements: Measurements) -> dict[str, list[Measurement]]:
+def _by_arch(
+    figure: Figure, measurements: Measurements
+) -> list[tuple[Axes, str, list[Measurement]]]:
+    """A panel for each architecture, with its kernels."""
     found: dict[str, list[Measurement]] = {}
     for each in sorted(measurements, key=lambda each: (each.arch, each.id)):
         found.setdefault(each.arch, []).append(each)
-    return found
+    panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    return list(zip(panels, found, found.values(), strict=True))
 
 
 def _gaps(figure: Figure, measurements: Measurements) -> None:
     """The share of kernels within each distance from the bound."""
-    by_arch = _by_arch(measurements)
     names = ("compiler", "linear-scan", "graph-coloring", "first-fit-orders", "best")
-    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+    for axes, arch, own in _by_arch(figure, measurements):
         for place, name in enumerate(names):
             registers = [(e.answers[name].registers, e.bound) for e in own if name in e.answers]
             gaps = [999 if found is None else found - bound for found, bound in registers]
@@ -93,9 +91,8 @@ def _savings(figure: Figure, measurements: Measurements) -> None:
     """The number of kernels by registers saved against the compiler, by family."""
     from matplotlib.ticker import MaxNLocator
 
-    by_arch = _by_arch(measurements)
     families = sorted({each.family for each in measurements})
-    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+    for axes, arch, own in _by_arch(figure, measurements):
         saved = {family: [_saved(e) for e in own if e.family == family] for family in families}
         shown = range(min((min(0, *s) for s in saved.values() if s), default=0), MOST_SHOWN + 1)
         below = [0] * len(shown)
@@ -119,8 +116,7 @@ def _saved(each: Measurement) -> int:
 
 def _conflicts(figure: Figure, measurements: Measurements) -> None:
     """Bank conflicts of each kernel, before and after."""
-    by_arch = _by_arch(measurements)
-    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+    for axes, arch, own in _by_arch(figure, measurements):
         for place, name in enumerate(("best", "best bank-conflicts")):
             pairs = [
                 (each.answers["compiler"].conflicts, each.answers[name].conflicts)
@@ -149,7 +145,8 @@ def _scatter(
 
 def _tight(figure: Figure, measurements: Measurements) -> None:
     """The share of kernels solved within each time."""
-    for axes, budget in zip(_panels(figure, len(TIGHT)), TIGHT, strict=True):
+    panels = figure.subplots(1, len(TIGHT), sharey=True, squeeze=False)[0]
+    for axes, budget in zip(panels, TIGHT, strict=True):
         asked = [each.budgets[budget] for each in measurements if budget in each.budgets]
         for place, name in enumerate(QUICK):
             seconds = sorted(each.seconds[name] for each in asked if name in each.solved)
@@ -198,30 +195,12 @@ def svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
 
     Raises MissingExtraError.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing the study") from None
-    settings = {
-        "font.family": "DejaVu Sans",
-        "font.size": 10,
-        "text.color": LIGHT.ink,
-        "axes.labelcolor": LIGHT.ink,
-        "axes.edgecolor": LIGHT.faint,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "grid.color": LIGHT.faint,
-        "grid.alpha": 0.25,
-        "svg.hashsalt": "allocation study",
-        "legend.frameon": False,
-    }
-    with mpl.rc_context(), style.context(["default", settings]):
-        figure = Figure(figsize=(WIDTH_INCHES, height), facecolor=LIGHT.paper, layout="constrained")
-        drawing(figure, measurements)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    return picture.getvalue().replace(b"</style>", _ON_DARK_PAGES, 1)
+    picture = plot(
+        lambda figure: drawing(figure, measurements),
+        (WIDTH_INCHES, height),
+        LIGHT.faint,
+        {"svg.hashsalt": "allocation study", "legend.frameon": False},
+        format="svg",
+        metadata={"Date": None, "Creator": None},
+    )
+    return picture.replace(b"</style>", _ON_DARK_PAGES, 1)

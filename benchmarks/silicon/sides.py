@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.compilers.triton_compiler import compile_to_ptx
+from dataset_builders.compilers.triton_compiler import compile_kernel
 from dataset_builders.sweeps.point import Parameters, SweepPoint, make_point
 from dataset_builders.sweeps.registry import sweep_named
 from verilocc_bench.allocators import answer_from_assignment, linear_scan
@@ -151,11 +151,11 @@ def key_of(door: str, point: SweepPoint) -> str:
 
 def collect(door: str, point: SweepPoint, work: Path) -> str:
     """Writes the folder of one kernel; says what became of it."""
-    mma = compile_to_ptx(point)
+    mma = compile_kernel(point)
     compiled, architecture = mma, "sm_90"
     if door == "wgmma":
         parameters = Parameters.of({**point.parameters, "capability": 0})
-        compiled = compile_to_ptx(SweepPoint("sm_90", point.kernel, parameters))
+        compiled = compile_kernel(SweepPoint("sm_90", point.kernel, parameters))
         architecture = "sm_90a"
         if "wgmma" not in compiled.ptx:
             return "no wgmma in it"

@@ -124,7 +124,10 @@ def write_captured(rows: CapturedRows, folder: Path) -> None:
         raise InputError("expected a new or empty folder", source=folder)
     writer = FolderWriter(folder)
     lines: list[dict[str, Any]] = []
-    for (place, arch), bucket in sorted(_buckets(rows.built).items()):
+    buckets: dict[tuple[str, str], list[BuiltKernel]] = {}
+    for each in rows.built:
+        buckets.setdefault((TRACK_FOLDERS[each.row.track], each.row.arch), []).append(each)
+    for (place, arch), bucket in sorted(buckets.items()):
         path = Path(place, arch, CAPTURED, _FILE)
         writer.add_rows(path, [each.row for each in bucket])
         writer.add_rows("raw" / path, [each.raw for each in bucket])
@@ -132,15 +135,10 @@ def write_captured(rows: CapturedRows, folder: Path) -> None:
     writer.add_lines("rows.jsonl", lines)
     rejected = [rejected_line(each.point, each.kind, each.reason) for each in rows.refusals]
     writer.add_lines("rejected.jsonl", rejected)
-    writer.add_text("README.md", _card(rows.built))
+    counts = {(*bucket, CAPTURED, SPLIT): len(found) for bucket, found in buckets.items()}
+    head = yaml.safe_dump({"configs": list(card_configs(counts))}, sort_keys=False)
+    writer.add_text("README.md", f"---\n{head}---\n\n{_CARD}")
     writer.add_manifest(_manifest(rows, Counter(each.kind for each in rows.refusals)))
-
-
-def _buckets(built: Iterable[BuiltKernel]) -> dict[tuple[str, str], list[BuiltKernel]]:
-    found: dict[tuple[str, str], list[BuiltKernel]] = {}
-    for each in built:
-        found.setdefault((TRACK_FOLDERS[each.row.track], each.row.arch), []).append(each)
-    return found
 
 
 def _manifest(rows: CapturedRows, rejected: Mapping[str, int]) -> dict[str, Any]:
@@ -160,11 +158,3 @@ def _manifest(rows: CapturedRows, rejected: Mapping[str, int]) -> dict[str, Any]
         "kernel_sources": {},
         "rejected": dict(sorted(rejected.items())),
     }
-
-
-def _card(built: Iterable[BuiltKernel]) -> str:
-    counts = Counter(
-        (TRACK_FOLDERS[each.row.track], each.row.arch, CAPTURED, SPLIT) for each in built
-    )
-    head = yaml.safe_dump({"configs": list(card_configs(counts))}, sort_keys=False)
-    return f"---\n{head}---\n\n{_CARD}"

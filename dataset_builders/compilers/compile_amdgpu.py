@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, check_label, make_row
 from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS, LLVMCompiler, MachineIRTexts
-from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_llvm_ir
+from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_kernel
 from dataset_builders.sweeps.point import RowPoint, SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
@@ -33,7 +33,7 @@ def build_amdgpu_kernel(
     """The row of one point. Raises RejectedKernel, with the reason, if there is none."""
     timings = Timings()
     started = time.perf_counter()
-    kernel = compile_to_llvm_ir(point, cache)
+    kernel = compile_kernel(point, cache)
     timings.triton_seconds = time.perf_counter() - started
     return amdgpu_kernel_of_llvm_ir(point, kernel, llvm, timings)
 

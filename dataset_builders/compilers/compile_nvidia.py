@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, check_label, make_row
-from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_ptx
+from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_kernel
 from dataset_builders.sweeps.point import RowPoint, SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import VECTOR
@@ -45,7 +45,7 @@ def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKe
     """The row of one point. Raises RejectedKernel, with the reason, if there is none."""
     timings = Timings()
     started = time.perf_counter()
-    kernel = compile_to_ptx(point, cache)
+    kernel = compile_kernel(point, cache)
     timings.triton_seconds = time.perf_counter() - started
     return nvidia_kernel_of_ptx(point, kernel, timings)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import struct
 
-from dataset_builders.compilers import llvm_tables as tables
+from dataset_builders.compilers.llvm_tables import LLVMImage, Symbol
 
 _SET_BYTES = 48  # llvm::FeatureBitset: 384 bits
 _FEATURE_RECORD = struct.Struct(f"<QQI4x{_SET_BYTES}s")  # llvm::SubtargetFeatureKV
@@ -22,23 +22,23 @@ _CHOSEN_BY_THE_USER = ("xnack",)
 class OpcodeFeatures:
     """The features of opcodes, by LLVM's number, and of processors, by name."""
 
-    def __init__(self, image: tables.LLVMImage) -> None:
-        sets = image.data(tables.REQUIRED_SETS)
+    def __init__(self, image: LLVMImage) -> None:
+        sets = image.data(Symbol.REQUIRED_SETS)
         self._sets = [
             int.from_bytes(sets[start : start + _SET_BYTES], "little")
             for start in range(0, len(sets), _SET_BYTES)
         ]
-        places = image.data(tables.REQUIRED_PLACES)
+        places = image.data(Symbol.REQUIRED_PLACES)
         self._places = struct.unpack(f"<{len(places) // 2}H", places)
-        address = image.base + image.symbols[tables.AVAILABLE_FUNCTION][0]
+        address = image.base + image.symbols[Symbol.AVAILABLE_FUNCTION][0]
         pointers = (ctypes.c_void_p,) * 3
         self._available = ctypes.CFUNCTYPE(*pointers)(address)
         self._implied: dict[str, tuple[int, int]] = {}
-        for name, _, bit, implied in _FEATURE_RECORD.iter_unpack(image.data(tables.FEATURES)):
+        for name, _, bit, implied in _FEATURE_RECORD.iter_unpack(image.data(Symbol.FEATURES)):
             self._implied[_name(name)] = bit, int.from_bytes(implied, "little")
         self._processors = {
             _name(name): int.from_bytes(features, "little")
-            for name, features, _, _ in _PROCESSOR_RECORD.iter_unpack(image.data(tables.PROCESSORS))
+            for name, features, _, _ in _PROCESSOR_RECORD.iter_unpack(image.data(Symbol.PROCESSORS))
         }
         self._conditions: dict[str, tuple[int, ...]] = {}
 

@@ -28,6 +28,7 @@ from pathlib import Path
 
 from dataset_builders.compilers import llvm_tables as tables
 from dataset_builders.compilers.llvm_features import OpcodeFeatures
+from dataset_builders.compilers.llvm_tables import Symbol
 from verilocc_bench.files import write_atomically
 
 TARGETS = ("gfx90a", "gfx942")
@@ -84,16 +85,19 @@ class LLVMInstruction:
 class _Instructions:
     def __init__(self) -> None:
         image = tables.LLVMImage()
-        self.records = image.data(tables._OPCODES)
-        places, names = image.data(tables._OPCODE_PLACES), image.data(tables._OPCODE_NAMES)
+        self.records = image.data(Symbol.OPCODES)
+        places, names = (
+            image.data(Symbol.OPCODE_PLACES),
+            image.data(Symbol.OPCODE_NAMES),
+        )
         self.names = [tables._string(names, place) for (place,) in struct.iter_unpack("<I", places)]
         self.registers = tables.read_register_names()
         self.classes = [each.name for each in tables.read_register_classes()]
-        by_mode = image.data(tables._MODE_CLASSES)
+        by_mode = image.data(Symbol.MODE_CLASSES)
         count = len(by_mode) // 2 // _MODES
         self.mode_classes = struct.unpack_from(f"<{count}h", by_mode, 2 * count * _OUR_MODE)
-        self.encode = self._function(image, tables._ENCODING_FUNCTION, 2)
-        self.matrix_twin = self._function(image, tables._MATRIX_FUNCTION, 1)
+        self.encode = self._function(image, Symbol.ENCODING_FUNCTION, 2)
+        self.matrix_twin = self._function(image, Symbol.MATRIX_FUNCTION, 1)
         self.features = OpcodeFeatures(image)
 
     @staticmethod

@@ -19,36 +19,41 @@ import mmap
 import re
 import struct
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.files import write_atomically
 
-_REGISTERS = "_ZN4llvm13AMDGPURegDescE"
-_REGISTER_NAMES = "_ZN4llvm16AMDGPURegStringsE"
-_CLASSES = "_ZN4llvm23AMDGPUMCRegisterClassesE"
-_CLASS_NAMES = "_ZN4llvm21AMDGPURegClassStringsE"
-# Several targets have tables of these names; the source file tells them apart.
-_SUB_REGISTER_FILE = "SIRegisterInfo.cpp"
-_SUB_REGISTER_NAMES = "_ZN4llvmL20SubRegIndexNameTableE"
-_SUB_REGISTER_RANGES = "_ZN4llvmL19SubRegIdxRangeTableE"
-_OPCODES = "_ZN4llvm11AMDGPUDescsE"
-_OPCODE_PLACES = "_ZN4llvm22AMDGPUInstrNameIndicesE"
-_OPCODE_NAMES = "_ZN4llvm19AMDGPUInstrNameDataE"
-_ENCODING_FUNCTION = "_ZN4llvm6AMDGPU11getMCOpcodeEtj"
-_MATRIX_FUNCTION = "_ZN4llvm6AMDGPU21getMFMAEarlyClobberOpEt"
-_MODE_CLASSES = "_ZN4llvm28AMDGPURegClassByHwModeTablesE"
-REQUIRED_SETS = "_ZZN4llvm9AMDGPU_MC23computeRequiredFeaturesEjE14FeatureBitsets"
-REQUIRED_PLACES = "_ZZN4llvm9AMDGPU_MC23computeRequiredFeaturesEjE20RequiredFeaturesRefs"
-AVAILABLE_FUNCTION = "_ZN4llvm9AMDGPU_MC24computeAvailableFeaturesERKNS_13FeatureBitsetE"
-FEATURES = "_ZN4llvm15AMDGPUFeatureKVE"
-PROCESSORS = "_ZN4llvm15AMDGPUSubTypeKVE"
-_ANCHOR = "LLVMPY_ParseAssembly"  # exported, so that its address in memory is known
+
+class Symbol(StrEnum):
+    """The tables and functions of LLVM that are read."""
+
+    REGISTERS = "_ZN4llvm13AMDGPURegDescE"
+    REGISTER_NAMES = "_ZN4llvm16AMDGPURegStringsE"
+    CLASSES = "_ZN4llvm23AMDGPUMCRegisterClassesE"
+    CLASS_NAMES = "_ZN4llvm21AMDGPURegClassStringsE"
+    # Several targets have tables of these names; the source file tells them apart.
+    SUB_REGISTER_NAMES = "SIRegisterInfo.cpp:_ZN4llvmL20SubRegIndexNameTableE"
+    SUB_REGISTER_RANGES = "SIRegisterInfo.cpp:_ZN4llvmL19SubRegIdxRangeTableE"
+    OPCODES = "_ZN4llvm11AMDGPUDescsE"
+    OPCODE_PLACES = "_ZN4llvm22AMDGPUInstrNameIndicesE"
+    OPCODE_NAMES = "_ZN4llvm19AMDGPUInstrNameDataE"
+    ENCODING_FUNCTION = "_ZN4llvm6AMDGPU11getMCOpcodeEtj"
+    MATRIX_FUNCTION = "_ZN4llvm6AMDGPU21getMFMAEarlyClobberOpEt"
+    MODE_CLASSES = "_ZN4llvm28AMDGPURegClassByHwModeTablesE"
+    REQUIRED_SETS = "_ZZN4llvm9AMDGPU_MC23computeRequiredFeaturesEjE14FeatureBitsets"
+    REQUIRED_PLACES = "_ZZN4llvm9AMDGPU_MC23computeRequiredFeaturesEjE20RequiredFeaturesRefs"
+    AVAILABLE_FUNCTION = "_ZN4llvm9AMDGPU_MC24computeAvailableFeaturesERKNS_13FeatureBitsetE"
+    FEATURES = "_ZN4llvm15AMDGPUFeatureKVE"
+    PROCESSORS = "_ZN4llvm15AMDGPUSubTypeKVE"
+    ANCHOR = "LLVMPY_ParseAssembly"  # exported, so that its address in memory is known
+
 
 _REGISTER_RECORD_BYTES = 24  # llvm::MCRegisterDesc
 _CLASS_RECORD = struct.Struct("<QQIHHHHbBBx")  # llvm::MCRegisterClass
-_SUB_REGISTER_RECORD = struct.Struct("<HH")  # llvm::TargetRegisterInfo::SubRegCoveredBits
 _OPCODE_RECORD = struct.Struct("<HHBBHBBHHxxQQ")  # llvm::MCInstrDesc
 _OPERAND_RECORD = struct.Struct("<hBBH")  # llvm::MCOperandInfo
 _PSEUDO = 1 << 3  # MCID::Pseudo: opcodes of machine IR, others are their encodings
@@ -71,15 +76,6 @@ class LLVMRegisterClass:
     members: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LLVMSubRegister:
-    """A sub-register index as LLVM has it: which bits of a register it names."""
-
-    name: str
-    first_bit: int
-    bits: int
-
-
 class LLVMImage:
     """The library inside llvmlite, and the places of LLVM's tables in it."""
 
@@ -91,33 +87,11 @@ class LLVMImage:
         path = next(Path(llvmlite.binding.__file__).parent.glob("libllvmlite*.so"), None)
         if path is None:
             raise InputError("llvmlite has no libllvmlite.so here: the tables need Linux")
-        self.symbols = _read_symbols(
-            path,
-            {
-                _REGISTERS,
-                _REGISTER_NAMES,
-                _CLASSES,
-                _CLASS_NAMES,
-                f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_NAMES}",
-                f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_RANGES}",
-                _OPCODES,
-                _OPCODE_PLACES,
-                _OPCODE_NAMES,
-                _ENCODING_FUNCTION,
-                _MATRIX_FUNCTION,
-                _MODE_CLASSES,
-                REQUIRED_SETS,
-                REQUIRED_PLACES,
-                AVAILABLE_FUNCTION,
-                FEATURES,
-                PROCESSORS,
-                _ANCHOR,
-            },
-        )
+        self.symbols = _read_symbols(path, frozenset(Symbol))
         library = ctypes.CDLL(str(path))
-        anchor = ctypes.cast(getattr(library, _ANCHOR), ctypes.c_void_p).value
+        anchor = ctypes.cast(getattr(library, str(Symbol.ANCHOR)), ctypes.c_void_p).value
         assert anchor is not None
-        self.base = anchor - self.symbols[_ANCHOR][0]
+        self.base = anchor - self.symbols[Symbol.ANCHOR][0]
 
     def data(self, symbol: str) -> bytes:
         """The bytes of a table."""
@@ -125,7 +99,7 @@ class LLVMImage:
         return ctypes.string_at(self.base + address, size)
 
 
-def _read_symbols(path: Path, wanted: set[str]) -> dict[str, tuple[int, int]]:
+def _read_symbols(path: Path, wanted: Collection[str]) -> dict[str, tuple[int, int]]:
     """(address, size) of symbols; `FILE:NAME` is a local symbol of a source file."""
     found: dict[str, tuple[int, int]] = {}
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
@@ -148,9 +122,9 @@ def _read_symbols(path: Path, wanted: set[str]) -> dict[str, tuple[int, int]]:
                 for key in (text, f"{source_file}:{text}"):
                     if key in wanted:
                         found[key] = (value, size)
-    if missing := wanted - found.keys():
+    if missing := {*wanted} - found.keys():
         raise InputError(
-            f"no symbols {sorted(missing)}: not the llvmlite that is known", source=path
+            f"no symbols {sorted(map(str, missing))}: not the llvmlite that is known", source=path
         )
     return found
 
@@ -162,7 +136,7 @@ def _string(data: bytes, offset: int) -> str:
 def read_register_names() -> list[str]:
     """The names of all AMDGPU registers of LLVM, by LLVM's number (0 is not a register)."""
     image = LLVMImage()
-    records, names = image.data(_REGISTERS), image.data(_REGISTER_NAMES)
+    records, names = image.data(Symbol.REGISTERS), image.data(Symbol.REGISTER_NAMES)
     return [
         _string(names, struct.unpack_from("<I", records, offset)[0])
         for offset in range(0, len(records), _REGISTER_RECORD_BYTES)
@@ -173,30 +147,14 @@ def read_register_classes() -> list[LLVMRegisterClass]:
     """All AMDGPU register classes of LLVM with their members, in LLVM's order."""
     image = LLVMImage()
     registers = read_register_names()
-    names = image.data(_CLASS_NAMES)
+    names = image.data(Symbol.CLASS_NAMES)
     classes: list[LLVMRegisterClass] = []
-    for record in _CLASS_RECORD.iter_unpack(image.data(_CLASSES)):
+    for record in _CLASS_RECORD.iter_unpack(image.data(Symbol.CLASSES)):
         begin, _, name, size, _, _, bits, _, allocatable, _ = record
         numbers = struct.unpack(f"<{size}H", ctypes.string_at(begin, 2 * size))
         members = tuple(registers[number] for number in numbers)
         classes.append(LLVMRegisterClass(_string(names, name), bits, bool(allocatable), members))
     return classes
-
-
-def read_sub_registers() -> list[LLVMSubRegister]:
-    """All AMDGPU sub-register indices of LLVM, in LLVM's order."""
-    image = LLVMImage()
-    names = image.data(f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_NAMES}")
-    ranges = image.data(f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_RANGES}")
-    found: list[LLVMSubRegister] = []
-    # The ranges count from 1, and repeat for each of LLVM's hardware modes; an
-    # empty name ends the names.
-    for number, (pointer,) in enumerate(struct.iter_unpack("<Q", names), start=1):
-        if name := ctypes.string_at(pointer).decode():
-            place = number * _SUB_REGISTER_RECORD.size
-            first, bits = _SUB_REGISTER_RECORD.unpack_from(ranges, place)
-            found.append(LLVMSubRegister(name, first, bits))
-    return found
 
 
 def member_units(name: str) -> tuple[str, int, int] | None:

@@ -44,32 +44,17 @@ _VARIABLE_PREFIXES = (
 _REASON_LENGTH = 200
 
 
-class CompilationFailed(RejectedKernel):
-    """Triton could not compile a point; `key` is the point's, `reason` one line."""
-
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__("compilation_failed", f"{key}: {reason}")
-        self.key = key
-        self.short_reason = reason
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (CompilationFailed, (self.key, self.short_reason))
-
-
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
     """Triton's output for a point.
 
-    `ptx` is made from `llvm_ir` for NVIDIA, and empty for AMD. `options` are the
-    compile options that were asked for. `source_hash` is the SHA-256 of the
-    modules with the kernel's source.
+    `ptx` is made from `llvm_ir` for NVIDIA, and empty for AMD. `source_hash` is the
+    SHA-256 of the modules with the kernel's source.
     """
 
     llvm_ir: str
-    name: str
     num_warps: int
     shared_memory_bytes: int
-    options: Parameters
     triton_version: str
     source_hash: str
     ptx: str = ""
@@ -80,26 +65,13 @@ def kernel_source_hash(point: SweepPoint) -> str:
     return files_hash(_KERNEL_FOLDER, _source_files(point.specification.module))
 
 
-def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
-    """Compiles a point for an AMD target.
+def compile_kernel(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
+    """Compiles a point, to LLVM IR for an AMD target and on to PTX for an NVIDIA one.
 
     `cache_directory` is a folder in which Triton may keep files; without one
     they go to a temporary folder. Raises MissingExtraError if Triton is not
-    installed, and CompilationFailed for everything that Triton rejects.
+    installed, and RejectedKernel (`compilation_failed`) for all that Triton rejects.
     """
-    return _compile(point, cache_directory, "gfx", "LLVM IR")
-
-
-def compile_to_ptx(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
-    """Compiles a point for an NVIDIA target; otherwise like `compile_to_llvm_ir`."""
-    return _compile(point, cache_directory, "sm_", "PTX")
-
-
-def _compile(
-    point: SweepPoint, cache_directory: Path | None, prefix: str, text: str
-) -> CompiledKernel:
-    if not point.arch.startswith(prefix):
-        raise CompilationFailed(point.key, f"no way to {text} for {point.arch}")
     with contextlib.ExitStack() as stack:
         if cache_directory is None:
             cache_directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -108,46 +80,37 @@ def _compile(
         try:
             texts, shared_memory_bytes = _run_stages(point)
         except Exception as error:  # Triton raises anything, from any layer
-            raise CompilationFailed(point.key, _one_line(error)) from error
+            raise _failure(point, _one_line(error)) from error
     libdevice_call = _LIBDEVICE_CALL.search(texts["llir"])
     if libdevice_call:
-        raise CompilationFailed(point.key, f"calls {libdevice_call[1]} of NVIDIA's libdevice")
+        raise _failure(point, f"calls {libdevice_call[1]} of NVIDIA's libdevice")
     limit = LOCAL_MEMORY_BYTES[point.arch]
     if shared_memory_bytes > limit:
-        reason = f"needs {shared_memory_bytes} bytes of local memory of {limit}"
-        raise CompilationFailed(point.key, reason)
+        raise _failure(point, f"needs {shared_memory_bytes} bytes of local memory of {limit}")
     return CompiledKernel(
         llvm_ir=texts["llir"],
-        name=point.kernel,
         num_warps=point.parameters.integer("num_warps"),
         shared_memory_bytes=shared_memory_bytes,
-        options=Parameters.of(_options(point)),
         triton_version=str(triton.__version__),
         source_hash=kernel_source_hash(point),
         ptx=texts.get("ptx", ""),
     )
 
 
-def triton_source(point: SweepPoint) -> tuple[Any, Any, dict[str, int]]:
-    """The source, target and options that Triton's own `compile` takes for a point.
-
-    Raises MissingExtraError without Triton.
-    """
-    _import_triton()
-    from triton.compiler import ASTSource
-
-    module_name = f"dataset_builders.kernels.{point.specification.module}"
-    function = getattr(importlib.import_module(module_name), point.kernel)
-    source = ASTSource(function, *_signature(point, tuple(function.arg_names)))
-    return source, _target(point), _options(point)
+def _failure(point: SweepPoint, reason: str) -> RejectedKernel:
+    return RejectedKernel("compilation_failed", f"{point.key}: {reason}")
 
 
 def _run_stages(point: SweepPoint) -> tuple[dict[str, str], int]:
     """The texts `llir` and, on NVIDIA, `ptx`, and the bytes of local memory."""
     from triton._C.libtriton import ir
+    from triton.compiler import ASTSource
     from triton.compiler.compiler import make_backend
 
-    source, target, _ = triton_source(point)
+    module_name = f"dataset_builders.kernels.{point.specification.module}"
+    function = getattr(importlib.import_module(module_name), point.kernel)
+    source = ASTSource(function, *_signature(point, tuple(function.arg_names)))
+    target = _target(point)
     backend = make_backend(target)
     options = _backend_options(point, backend)
     context = ir.context()

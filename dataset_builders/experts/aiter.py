@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
 from dataset_builders.experts.archives import Archive
+from dataset_builders.experts.protocol import ExpertSource
 from dataset_builders.sweeps.experts import ExpertPoint, make_expert_point
 from verilocc_bench.backends.amdgpu.kernel import recovered_kernel
 from verilocc_bench.backends.amdgpu.recovery.assembler import find_assembler
@@ -26,7 +27,6 @@ from verilocc_bench.backends.amdgpu.recovery.gates import GATE_OPTIONS
 from verilocc_bench.backends.amdgpu.tools import find_llc, llc_version
 from verilocc_bench.dataset import RawRow
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.machine.code_object import load_code_object
 from verilocc_bench.verification import FastVerifier
 
@@ -57,14 +57,8 @@ _KERNELS = (
 
 
 @dataclass(frozen=True, slots=True)
-class AiterLibrary:
+class AiterLibrary(ExpertSource):
     """The package's code objects, and which of them are candidates."""
-
-    archive: Archive = AITER_ARCHIVE
-    library: str = "aiter"
-    license: str = "MIT"
-    arch: str = "gfx942"
-    hashes: tuple[str, ...] = ("source_sha256", "machine_ir_sha256")
 
     def points(self) -> Sequence[ExpertPoint]:
         """The candidates, by name."""
@@ -83,31 +77,15 @@ class AiterLibrary:
             raise InputError("the archive has no such code object", source=path)
         data = path.read_bytes()
         kernel, other_encodings = recovered_kernel(data, load_code_object(data).kernel(), name)
-        versions = self.versions()
         problem, label = kernel.problem, kernel.label
         assert label is not None
         text = kernel.code.text
-        row = make_row(
-            point,
-            problem,
-            track="assign",
-            label=label,
-            label_source=self.label_source(versions),
-            alternatives={},
-            registers_used=FastVerifier(problem).verify(label).registers_used,
-            provenance={
-                "library": self.library,
-                "versions": versions,
-                "flags": {key: list(options) for key, options in sorted(self.flags().items())},
-                "archive_sha256": self.archive.sha256,
-                "format": FORMAT_LINE,
-                "point": point.key,
-                "source_sha256": hashlib.sha256(data).hexdigest(),
-                "machine_ir_sha256": hashlib.sha256(text.encode()).hexdigest(),
-                "other_encodings": other_encodings,
-            },
-            license_name=self.license,
-        )
+        used = FastVerifier(problem).verify(label).registers_used
+        own = {
+            "machine_ir_sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "other_encodings": other_encodings,
+        }
+        row = self.row(point, problem, label, used, source=data, provenance=own)
         timings = Timings(own_seconds=time.perf_counter() - started)
         return BuiltKernel(row, RawRow(row.id, "mir", text), timings)
 
@@ -118,10 +96,6 @@ class AiterLibrary:
     def flags(self) -> dict[str, tuple[str, ...]]:
         """The options of llc in the gates."""
         return dict(GATE_OPTIONS)
-
-    def sources(self) -> dict[str, str]:
-        """The hash of the archive."""
-        return {self.library: self.archive.sha256}
 
     def label_source(self, versions: Mapping[str, str]) -> str:
         """The library: its authors chose the registers."""
@@ -143,4 +117,6 @@ def aiter_kernel(name: str) -> str:
     raise InputError(f"unknown code object {name!r}")
 
 
-AITER = AiterLibrary()
+AITER = AiterLibrary(
+    "aiter", "MIT", "gfx942", AITER_ARCHIVE, ("source_sha256", "machine_ir_sha256")
+)

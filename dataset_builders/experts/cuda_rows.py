@@ -12,14 +12,14 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, check_label, make_row
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, check_label
 from dataset_builders.compilers.compile_nvidia import spilling_of
+from dataset_builders.experts.protocol import ExpertSource
 from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.nvidia.read import load_kernel
 from verilocc_bench.dataset import RawRow
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.verification import FastVerifier
 
 GIVEN_UP_REGISTERS = 40
@@ -32,13 +32,13 @@ nothing of how one allocates.
 
 
 def row_of_cubin(
+    library: ExpertSource,
     point: ExpertPoint,
     cubin: bytes,
     *,
-    label_source: str,
-    license_name: str,
-    provenance: Mapping[str, Any],
+    source: bytes,
     timings: Timings,
+    provenance: Mapping[str, Any],
 ) -> BuiltKernel:
     """The row of a cubin. Raises RejectedKernel, with the reason, if there is none."""
     try:
@@ -55,22 +55,11 @@ def row_of_cubin(
     label = answer_from_assignment(problem, normalized.assignment)
     verdict = FastVerifier(problem).verify(label)
     check_label(verdict)
-    row = make_row(
-        point,
-        problem,
-        track="assign",
-        label=label,
-        label_source=label_source,
-        alternatives={},
-        registers_used=verdict.registers_used,
-        provenance={
-            **provenance,
-            "format": FORMAT_LINE,
-            "point": point.key,
-            "register_limit": kernel.launch_bounds.register_limit,
-            "machine_code_sha256": hashlib.sha256(cubin).hexdigest(),
-            **spilling,
-        },
-        license_name=license_name,
-    )
+    own = {
+        "register_limit": kernel.launch_bounds.register_limit,
+        "machine_code_sha256": hashlib.sha256(cubin).hexdigest(),
+        **spilling,
+        **provenance,
+    }
+    row = library.row(point, problem, label, verdict.registers_used, source=source, provenance=own)
     return BuiltKernel(row, RawRow(row.id, "cubin", base64.b64encode(cubin).decode()), timings)

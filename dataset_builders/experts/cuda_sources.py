@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dataset_builders.experts.cuda_rows import row_of_cubin
 from dataset_builders.experts.cutlass import cutlass_points, cutlass_text
 from dataset_builders.experts.flash import flash_points, flash_text
 from dataset_builders.experts.nvcc import OPTIONS, compile_cubin, compiler_versions, folder_hash
+from dataset_builders.experts.protocol import ExpertSource
 from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.backends.nvidia.tools import CUDA_OPTIONS, CUDA_TOOLS, find_tool, tool_version
 
@@ -38,26 +38,22 @@ FLASH_ARCHIVE = Archive(
     ("csrc/flash_attn/src", "csrc/cutlass/include", "LICENSE"),
     "LICENSE",
 )
+_HASHES = ("source_sha256", "machine_code_sha256")
 
 
 @dataclass(frozen=True, slots=True)
-class CudaLibrary:
+class CudaLibrary(ExpertSource):
     """A library of C++ templates, of which nvcc compiles one kernel at a time.
 
     `headers` are its folders of headers, in the archive. `own_headers` are those
     of this project that it needs besides. `text` writes the C++ of a candidate.
     """
 
-    library: str
-    license: str
-    archive: Archive
     headers: tuple[str, ...]
     own_headers: Path | None
     options: tuple[str, ...]
     candidates: Callable[[], Sequence[ExpertPoint]]
     text: Callable[[ExpertPoint], str]
-    arch: str = "sm_80"
-    hashes: tuple[str, ...] = ("source_sha256", "machine_code_sha256")
 
     def points(self) -> Sequence[ExpertPoint]:
         """The candidates."""
@@ -74,21 +70,16 @@ class CudaLibrary:
             headers["stand_ins"] = self.own_headers
         cubin = compile_cubin(text, headers, self.options)
         timings.compiler_seconds = time.perf_counter() - started
-        versions = self.versions()
+        own = {}
+        if self.own_headers is not None:
+            own = {
+                "stand_ins": "headers of this project in place of three of PyTorch's: "
+                "ATen/cuda/CUDAGeneratorImpl.h, ATen/cuda/detail/UnpackRaw.cuh, "
+                "c10/cuda/CUDAException.h",
+                "stand_ins_sha256": folder_hash(self.own_headers),
+            }
         built = row_of_cubin(
-            point,
-            cubin,
-            label_source=self.label_source(versions),
-            license_name=self.license,
-            provenance={
-                "library": self.library,
-                "versions": versions,
-                "flags": {name: list(options) for name, options in sorted(self.flags().items())},
-                "archive_sha256": self.archive.sha256,
-                "source_sha256": hashlib.sha256(text.encode()).hexdigest(),
-                **self._own_provenance(),
-            },
-            timings=timings,
+            self, point, cubin, source=text.encode(), timings=timings, provenance=own
         )
         timings.own_seconds = time.perf_counter() - started - timings.compiler_seconds
         return built
@@ -108,7 +99,7 @@ class CudaLibrary:
 
     def sources(self) -> dict[str, str]:
         """The hashes of the archive, and of headers of this project."""
-        found = {self.library: self.archive.sha256}
+        found = ExpertSource.sources(self)
         if self.own_headers is not None:
             found[f"{self.library} headers in place of PyTorch's"] = folder_hash(self.own_headers)
         return found
@@ -125,21 +116,13 @@ class CudaLibrary:
             find_tool(tool)
         self.archive.folder()
 
-    def _own_provenance(self) -> dict[str, str]:
-        if self.own_headers is None:
-            return {}
-        return {
-            "stand_ins": "headers of this project in place of three of PyTorch's: "
-            "ATen/cuda/CUDAGeneratorImpl.h, ATen/cuda/detail/UnpackRaw.cuh, "
-            "c10/cuda/CUDAException.h",
-            "stand_ins_sha256": folder_hash(self.own_headers),
-        }
-
 
 CUTLASS = CudaLibrary(
     "cutlass",
     "BSD-3-Clause",
+    "sm_80",
     CUTLASS_ARCHIVE,
+    _HASHES,
     ("cutlass_library/source/include",),
     None,
     (),
@@ -149,7 +132,9 @@ CUTLASS = CudaLibrary(
 FLASH_ATTENTION = CudaLibrary(
     "flash-attention",
     "BSD-3-Clause",
+    "sm_80",
     FLASH_ARCHIVE,
+    _HASHES,
     ("csrc/flash_attn/src", "csrc/cutlass/include"),
     OWN_HEADERS,
     ("--use_fast_math",),

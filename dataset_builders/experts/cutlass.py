@@ -211,9 +211,13 @@ _SPLIT_K = "cutlass::gemm::threadblock::GemmSplitKHorizontalThreadblockSwizzle"
 def cutlass_text(point: ExpertPoint) -> str:
     """The text of a point of this library. A KeyError or ValueError is a bug of the list."""
     element = _ELEMENTS[str(point.parameters["dtype"])]
-    layouts = [_layout(letter) for letter in str(point.parameters["layout"])]
+    # In BLAS's terms: a transposed operand lies in rows, another one in columns.
+    names = {"t": "cutlass::layout::RowMajor", "n": "cutlass::layout::ColumnMajor"}
+    layouts = [names[letter] for letter in str(point.parameters["layout"])]
     device, header, function = _DEVICES[point.kernel]
-    name, epilogue_header = _epilogue(point)
+    name, epilogue_header = _EPILOGUES[str(point.parameters["epilogue"])]
+    if point.parameters["dtype"] == "s8":
+        name, epilogue_header = "LinearCombinationClamp", "linear_combination_clamp.h"
     arguments = ",\n    ".join(
         [
             f"{element.operand}, {layouts[0]}",
@@ -249,11 +253,6 @@ _DEVICES: Mapping[str, tuple[str, str, str]] = {
 """By kernel: the class of CUTLASS's device interface, its header, and the kernel function."""
 
 
-def _layout(letter: str) -> str:
-    """In BLAS's terms: a transposed operand lies in rows, another one in columns."""
-    return {"t": "cutlass::layout::RowMajor", "n": "cutlass::layout::ColumnMajor"}[letter]
-
-
 def _shapes(point: ExpertPoint) -> tuple[str, str]:
     rows, columns, depth = (int(part) for part in str(point.parameters["tile"]).split("x"))
     down, across = (int(part) for part in str(point.parameters["warps"]).split("x"))
@@ -261,12 +260,6 @@ def _shapes(point: ExpertPoint) -> tuple[str, str]:
         f"cutlass::gemm::GemmShape<{rows}, {columns}, {depth}>",
         f"cutlass::gemm::GemmShape<{rows // down}, {columns // across}, {depth}>",
     )
-
-
-def _epilogue(point: ExpertPoint) -> tuple[str, str]:
-    if point.parameters["dtype"] == "s8":
-        return "LinearCombinationClamp", "linear_combination_clamp.h"
-    return _EPILOGUES[str(point.parameters["epilogue"])]
 
 
 def _result(point: ExpertPoint, element: _ElementType) -> str:

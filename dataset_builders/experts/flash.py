@@ -101,10 +101,10 @@ _EVEN_LIMIT = 128
 
 def flash_points() -> tuple[ExpertPoint, ...]:
     """All candidates, each once, in a fixed order."""
-    return tuple(dict.fromkeys([*_forward(), *_split_kv(), *_combine(), *_backward()]))
+    return tuple(dict.fromkeys(_points()))
 
 
-def _forward() -> Iterator[ExpertPoint]:
+def _points() -> Iterator[ExpertPoint]:
     for head in HEAD_DIMENSIONS:
         yield from (_attention("forward", head, causal=causal) for causal in (0, 1))
     for head in (64, 128):
@@ -114,17 +114,11 @@ def _forward() -> Iterator[ExpertPoint]:
         yield _attention("forward", head, causal=1, alibi=1)
         yield _attention("forward", head, local=1)
         yield _attention("forward", head, softcap=1)
-
-
-def _split_kv() -> Iterator[ExpertPoint]:
     for head in (32, 64, 128, 256):
         yield _attention("split_kv", head, split=1)
     yield _attention("split_kv", 64, split=1, causal=1)
     yield _attention("split_kv", 64, split=1, local=1)
     yield _attention("split_kv", 128, split=0, append=1)
-
-
-def _combine() -> Iterator[ExpertPoint]:
     for head, logarithm in ((64, 2), (128, 4), (256, 7)):
         parameters: dict[str, ParameterValue] = {
             "dtype": "fp16",
@@ -133,9 +127,6 @@ def _combine() -> Iterator[ExpertPoint]:
             "log_splits": logarithm,
         }
         yield make_expert_point("sm_80", "flash_attention_split_kv_combine", parameters)
-
-
-def _backward() -> Iterator[ExpertPoint]:
     yield from (_attention("backward", head) for head in HEAD_DIMENSIONS)
     yield from (_attention("backward", head, causal=1) for head in (64, 128))
     yield _attention("backward", 64, dropout=1)

@@ -8,11 +8,7 @@ from dataset_builders.experts.aiter import AITER
 from dataset_builders.experts.cuda_sources import CUTLASS, FLASH_ATTENTION
 from dataset_builders.experts.protocol import ExpertSource
 
-_CUTLASS: ExpertSource = CUTLASS
-_FLASH_ATTENTION: ExpertSource = FLASH_ATTENTION
-_AITER: ExpertSource = AITER
-
 SOURCES: Mapping[str, ExpertSource] = {
-    source.library: source for source in (_CUTLASS, _FLASH_ATTENTION, _AITER)
+    source.library: source for source in (CUTLASS, FLASH_ATTENTION, AITER)
 }
 """Every library, in the order of their rows."""

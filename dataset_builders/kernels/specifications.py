@@ -11,18 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "AMD_OPTIONS",
-    "KERNELS",
-    "NVIDIA_OPTIONS",
-    "OPTIONS",
-    "TYPES",
-    "Argument",
-    "Family",
-    "KernelSpecification",
-    "ParameterValue",
-]
-
 ParameterValue: TypeAlias = str | int | bool
 Family: TypeAlias = Literal["gemm", "mha"]
 Defaults: TypeAlias = tuple[tuple[str, ParameterValue], ...]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from tabulate import tabulate
 
-from dataset_builders.release import card_experts as experts
-from dataset_builders.release import card_text as words
-from dataset_builders.release.card_examples import EMBEDDED, usage
+from dataset_builders.release.card_examples import usage
+from dataset_builders.release.card_text import card_words
 from dataset_builders.release.chat import CHAT, chat_splits
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.release.duplicates import NEAR_DISTANCE
@@ -22,7 +20,7 @@ from dataset_builders.sweeps import SWEEPS
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW, EXPERT_SWEEPS
 from dataset_builders.sweeps.fresh import FRESH, is_fresh
 from dataset_builders.sweeps.splits import SPLITS
-from verilocc_bench.dataset import default_architectures, split_config
+from verilocc_bench.dataset import EMBEDDED, default_architectures, split_config
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
 
@@ -56,6 +54,12 @@ class CardFacts:
         return self.manifest["sweep"] in EXPERT_SWEEPS
 
     @property
+    def words(self) -> Mapping[str, Any]:
+        """The card's texts by topic; those for experts' kernels go before the others."""
+        words = card_words()
+        return {**words, **words["experts"]} if self.is_expert else words
+
+    @property
     def licenses(self) -> set[str]:
         """The SPDX identifiers of the rows."""
         return {row.license for row in self.statistics.rows} or {"Apache-2.0"}
@@ -63,13 +67,15 @@ class CardFacts:
 
 def card_text(facts: CardFacts) -> str:
     """The card without its head."""
+    sweep, about = facts.manifest["sweep"], facts.words["about"]
+    what = ""
     if facts.is_expert:
-        sections = [f"# Register allocation for GPU kernels that experts wrote\n\n{experts.ABOUT}"]
-    else:
-        what = ": the dataset `mini`" if facts.manifest["sweep"] == EMBEDDED else ""
-        if is_fresh(facts.manifest["sweep"]):
-            what = " that no published split has"
-        sections = [f"# Register allocation for GPU kernels{what}\n\n{words.ABOUT}"]
+        what = " that experts wrote"
+    elif sweep == EMBEDDED:
+        what = f": the dataset `{EMBEDDED}`"
+    elif is_fresh(sweep):
+        what = " that no published split has"
+    sections = [f"# Register allocation for GPU kernels{what}\n\n{about}"]
     for title, section in _SECTIONS.items():
         text = section(facts)
         if text:
@@ -102,10 +108,10 @@ def _configs(facts: CardFacts) -> str:
     return _names_table(rows, ("config", "rows"))
 
 
-def _columns(_: CardFacts) -> str:
+def _columns(facts: CardFacts) -> str:
     table, raw = (
         _names_table([(f"`{name}`", text) for name, text in columns.items()], ("column", "holds"))
-        for columns in (words.COLUMNS, words.RAW_COLUMNS)
+        for columns in (facts.words["columns"], facts.words["raw_columns"])
     )
     return f"{table}\n\nThose of the config `raw`:\n\n{raw}"
 
@@ -114,7 +120,7 @@ def _splits(facts: CardFacts) -> str:
     if facts.splits == ["test"]:
         return "All rows are `test`: this dataset is there to be evaluated on."
     rows = [(f"`{split}`", SPLITS.get(split, "")) for split in facts.splits]
-    return f"{_names_table(rows, ('split', 'holds'))}\n\n{words.GROUPS}"
+    return f"{_names_table(rows, ('split', 'holds'))}\n\n{facts.words['groups']}"
 
 
 def _counts(facts: CardFacts) -> str:
@@ -139,37 +145,34 @@ def _sizes(facts: CardFacts) -> str:
 
 
 def _origin(facts: CardFacts) -> str:
-    own = experts if facts.is_expert else words
-    parts = [own.ORIGIN]
-    parts += [text for vendor, text in own.VENDORS.items() if vendor in facts.vendors]
-    return "\n\n".join([*parts, _explained(tables.kernel_table(facts.statistics))])
+    vendors = facts.words["vendors"].items()
+    made = [text for vendor, text in vendors if vendor in facts.vendors]
+    table = _explained(tables.kernel_table(facts.statistics))
+    return "\n\n".join([facts.words["origin"], *made, table])
 
 
 def _labels(facts: CardFacts) -> str:
     sources, quality = (
         _explained(table(facts.statistics)) for table in (tables.label_table, tables.quality_table)
     )
-    return f"{words.LABELS}\n\n{sources}\n\n{quality}{_plot(facts, 'registers.png')}"
+    return f"{facts.words['labels']}\n\n{sources}\n\n{quality}{_plot(facts, 'registers.png')}"
 
 
 def _duplicates(facts: CardFacts) -> str:
-    parts = [f"{_cluster_text(facts.statistics)} {words.DISTANCE}"]
-    distances = tables.leakage_table(facts.statistics.leakage)
-    if distances.rows:
-        parts.append(_explained(distances) + _plot(facts, "distances.png"))
-    return "\n\n".join(parts)
-
-
-def _cluster_text(statistics: DatasetStatistics) -> str:
-    rows = statistics.rows
+    rows = facts.statistics.rows
     clusters = Counter(row.cluster or row.id for row in rows)
     shared = sum(count for count in clusters.values() if count > 1)
     sharing = f"{shared:,} rows share" if shared else "no row shares"
-    return (
+    text = (
         f"No two rows have the same normalized text. The {len(rows):,} rows are in "
         f"{len({row.group for row in rows}):,} sweep groups and {len(clusters):,} clusters, by "
-        f"distances of at most {NEAR_DISTANCE}; {sharing} a cluster with others."
+        f"distances of at most {NEAR_DISTANCE}; {sharing} a cluster with others. "
+        f"{facts.words['distance']}"
     )
+    distances = tables.leakage_table(facts.statistics.leakage)
+    if not distances.rows:
+        return text
+    return f"{text}\n\n{_explained(distances)}{_plot(facts, 'distances.png')}"
 
 
 def _rejected(facts: CardFacts) -> str:
@@ -183,21 +186,34 @@ def _rejected(facts: CardFacts) -> str:
 
 
 def _uses(facts: CardFacts) -> str:
-    training = "train" in facts.splits
-    intended = words.INTENDED if training else words.INTENDED_WITHOUT_TRAINING
-    unintended = words.UNINTENDED + (words.UNINTENDED_CHOICE if training else "")
-    return f"{intended}\n\n{unintended}\n\n{words.KEPT_OUT}"
+    words = facts.words
+    intended, unintended = words["intended"], words["unintended"]
+    if "train" in facts.splits:
+        unintended += f" {words['choice']}"
+    else:
+        intended = words["intended_without_training"]
+    return f"{intended}\n\n{unintended}\n\n{words['kept_out']}"
 
 
 def _limits(facts: CardFacts) -> str:
-    limits = {**words.LIMITS, **(experts.LIMITS if facts.is_expert else {})}
-    about = [key for key in limits if key not in words.VENDORS or key in facts.vendors]
-    return "\n".join(f"- {limits[key].strip()}".replace("\n", "\n  ") for key in about)
+    limits = card_words()["limits"] | (facts.words["limits"] if facts.is_expert else {})
+    vendors = facts.words["vendors"].keys() - facts.vendors
+    return "\n".join(
+        f"- {text}".replace("\n", "\n  ") for topic, text in limits.items() if topic not in vendors
+    )
 
 
 def _rebuilding(facts: CardFacts) -> str:
-    manifest = facts.manifest
-    options = f"--sweep {_sweep(manifest['sweep'])} --arch {','.join(manifest['archs'])}"
+    manifest, archs = facts.manifest, facts.manifest["archs"]
+    sweep, points = manifest["sweep"], manifest["points"]
+    # Who has the seed of a fresh sweep puts it in.
+    options = f"--sweep {f'{FRESH} --seed SEED' if is_fresh(sweep) else sweep}"
+    options += f" --arch {','.join(archs)}"
+    if sweep in SWEEPS and SWEEPS[sweep].count(archs) != points:
+        options += f" --limit {points}"  # the first points of the sweep alone
+    needs = "the extra `build`"
+    if facts.is_expert:
+        needs = "the extra `expert`, the libraries (`make expert-archives`), g++"
     versions = ", ".join(
         f"{name} {number}" for name, number in sorted(manifest["versions"].items())
     )
@@ -210,10 +226,10 @@ def _rebuilding(facts: CardFacts) -> str:
 whole of it is built by
 
 ```
-verilocc-bench build {options}{_limit(manifest)} --output DIR
+verilocc-bench build {options} --output DIR
 ```
 
-which needs {_needs(facts)} and no GPU. `manifest.json` has the hashes of all files, and of the
+which needs {needs} and no GPU. `manifest.json` has the hashes of all files, and of the
 sources of the kernels; `rejected.jsonl` why a point of the sweep gave no row.
 
 Versions: {versions}. Flags:
@@ -221,33 +237,12 @@ Versions: {versions}. Flags:
 {_names_table(flags, ("stage", "flags"))}"""
 
 
-def _sweep(name: str) -> str:
-    """The sweep as an option. Who has the seed of a fresh one puts it in."""
-    return f"{FRESH} --seed SEED" if is_fresh(name) else name
-
-
-def _needs(facts: CardFacts) -> str:
-    if facts.is_expert:
-        return "the extra `expert`, the libraries (`make expert-archives`), g++"
-    return "the extra `build`"
-
-
-def _limit(manifest: Mapping[str, Any]) -> str:
-    """The option that says so where a dataset has only the first points of its sweep."""
-    points = manifest["points"]
-    all_points = _points_of(manifest["sweep"], tuple(manifest["archs"]))
-    return "" if all_points in (None, points) else f" --limit {points}"
-
-
-@cache
-def _points_of(sweep: str, archs: tuple[str, ...]) -> int | None:
-    return SWEEPS[sweep].count(archs) if sweep in SWEEPS else None
-
-
 def _licence(facts: CardFacts) -> str:
     names = " and ".join(sorted(facts.licenses))
     if facts.is_expert:
-        return f"{names}, as the libraries: by row in the column `license`. {experts.NOTICES}"
+        return (
+            f"{names}, as the libraries: by row in the column `license`. {facts.words['notices']}"
+        )
     return (
         f"{names}, as the sources of the kernels: by kernel in the table of kernels, by row in the "
         "column `license`."
@@ -269,7 +264,7 @@ _SECTIONS: dict[str, Callable[[CardFacts], str]] = {
     "Sizes": _sizes,
     "Where rows come from": _origin,
     "Labels": _labels,
-    "Verification": lambda _: words.VERIFICATION,
+    "Verification": lambda facts: str(facts.words["verification"]),
     "Duplicates and leakage": _duplicates,
     "Rejected": _rejected,
     "Uses": _uses,

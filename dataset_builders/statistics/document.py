@@ -7,7 +7,7 @@ that cannot be computed are null.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,7 @@ from dataset_builders.statistics.summary import (
     mean,
     quartiles,
     share,
+    total,
 )
 
 
@@ -90,20 +91,14 @@ def _task(rows: Sequence[RowFacts]) -> dict[str, Any]:
         "share_best_proved_optimal": share(rows, lambda row: row.best_is_optimal),
         "mean_label_gap": mean(row.label_gap for row in rows),
         "mean_best_gap": mean(row.best_gap for row in rows),
-        "label_bank_conflicts": _sum(row.bank_conflicts for row in rows),
-        "best_bank_conflicts": _sum(row.best_bank_conflicts for row in rows),
+        "label_bank_conflicts": total(row.bank_conflicts for row in rows),
+        "best_bank_conflicts": total(row.best_bank_conflicts for row in rows),
     }
 
 
 def _quartiles(values: Sequence[int]) -> dict[str, float] | None:
     found = quartiles(values)
     return None if found is None else asdict(found)
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    """The sum of the known values; None without any."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def _counts(values: Sequence[str | int | None]) -> dict[str, int]:

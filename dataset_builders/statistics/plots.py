@@ -6,7 +6,6 @@ readers can tell apart, and marks, distinguish the families.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING
 from dataset_builders.statistics.row_facts import RowFacts
 from dataset_builders.statistics.summary import DatasetStatistics, by_key, in_order
 from dataset_builders.sweeps.splits import SPLITS
-from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.marks import MARKS, mark_of
+from verilocc_bench.report.picture import LIGHT
+from verilocc_bench.report.plots import plot
 
-INK, FAINT, PAPER = "#1d2733", "#8a94a0", "#ffffff"
+FAINT = "#8a94a0"
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +48,9 @@ PLOTS: dict[str, tuple[str, str]] = {
 """By file name: the title of a plot, and how to read it."""
 
 WIDTH_INCHES = 7.0
-DOTS_PER_INCH = 160
 ROW_INCHES = 0.34
+_SETTINGS = {"xtick.color": LIGHT.ink, "ytick.color": LIGHT.ink, "figure.dpi": 160}
+_SAVED = {"format": "png", "metadata": {"Software": None}}
 
 _Drawing = Callable[["Figure"], None]
 
@@ -61,7 +62,8 @@ def draw_plots(statistics: DatasetStatistics, folder: Path) -> list[str]:
     """
     names = []
     for name, drawing, height in _drawings(statistics):
-        write_atomically(folder / name, _png(drawing, height))
+        picture = plot(drawing, (WIDTH_INCHES, height), FAINT, _SETTINGS, **_SAVED)
+        write_atomically(folder / name, picture)
         names.append(name)
     return names
 
@@ -124,7 +126,7 @@ def _boxes(
         whis=(0, 100),
         widths=0.6,
         patch_artist=True,
-        medianprops={"color": INK, "linewidth": 1.6},
+        medianprops={"color": LIGHT.ink, "linewidth": 1.6},
         whiskerprops={"color": FAINT},
         capprops={"color": FAINT},
         boxprops={"linewidth": 0},
@@ -146,6 +148,8 @@ def _only_across(axes: Axes) -> None:
 
 
 def _draw_registers(figure: Figure, rows: Sequence[RowFacts]) -> None:
+    from matplotlib.lines import Line2D
+
     by_arch = by_key(rows, lambda row: row.arch)
     families = sorted({row.family for row in rows})
     most = max(max(row.registers_used or 0, row.lower_bound) for row in rows)
@@ -155,33 +159,27 @@ def _draw_registers(figure: Figure, rows: Sequence[RowFacts]) -> None:
     for axes, (arch, found) in zip(panels, by_arch.items(), strict=True):
         axes.axline((0, 0), slope=1, color=FAINT, linewidth=0.8)
         for place, family in enumerate(families):
-            _scatter(axes, place, [row for row in found if row.family == family])
+            own = [row for row in found if row.family == family and row.registers_used]
+            axes.plot(
+                [row.lower_bound for row in own],
+                [row.registers_used or 0 for row in own],
+                MARKS[place][0],
+                color=mark_of(place)[0],
+                markersize=3,
+                alpha=0.8 if len(own) < 100 else 0.35,
+                markeredgewidth=0,
+            )
         axes.set_title(arch, loc="left", fontsize=10)
         axes.set_aspect("equal")
         axes.set_xlim(0, 1.03 * most)
         axes.set_ylim(0, 1.03 * most)
     panels[0].set_ylabel("registers used")
     figure.supxlabel("lower bound, vector registers", fontsize=10)
-    _legend(panels[0], families)
-
-
-def _scatter(axes: Axes, place: int, rows: Sequence[RowFacts]) -> None:
-    points = [(row.lower_bound, row.registers_used) for row in rows if row.registers_used]
-    if points:
-        colour, mark = mark_of(place)[0], MARKS[place][0]
-        across, up = zip(*points, strict=True)
-        alpha = 0.8 if len(points) < 100 else 0.35
-        axes.plot(across, up, mark, color=colour, markersize=3, alpha=alpha, markeredgewidth=0)
-
-
-def _legend(axes: Axes, families: Sequence[str]) -> None:
-    from matplotlib.lines import Line2D
-
     marks = [
         Line2D([], [], color=mark_of(place)[0], marker=MARKS[place][0], linestyle="", label=name)
         for place, name in enumerate(families)
     ]
-    axes.legend(handles=marks, loc="upper left", frameon=False, handletextpad=0.1, borderpad=0)
+    panels[0].legend(handles=marks, loc="upper left", frameon=False, handletextpad=0.1, borderpad=0)
 
 
 def _draw_splits(figure: Figure, rows: Sequence[RowFacts], splits: Sequence[str]) -> None:
@@ -205,38 +203,3 @@ def _draw_splits(figure: Figure, rows: Sequence[RowFacts], splits: Sequence[str]
     axes.set_xlabel("rows")
     _only_across(axes)
     axes.legend(loc="lower right", frameon=False)
-
-
-def _png(drawing: _Drawing, height: float) -> bytes:
-    try:
-        import matplotlib as mpl
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing a dataset's figures") from None
-    settings = {
-        "font.family": "DejaVu Sans",
-        "font.size": 10,
-        "text.color": INK,
-        "axes.labelcolor": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "axes.edgecolor": FAINT,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "grid.color": FAINT,
-        "grid.alpha": 0.25,
-    }
-    with mpl.rc_context(), style.context(["default", settings]):
-        figure = Figure(
-            figsize=(WIDTH_INCHES, height),
-            dpi=DOTS_PER_INCH,
-            facecolor=PAPER,
-            layout="constrained",
-        )
-        drawing(figure)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="png", metadata={"Software": None})
-    return picture.getvalue()

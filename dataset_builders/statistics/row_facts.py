@@ -136,15 +136,11 @@ def _facts_of_file(path: Path) -> Iterator[RowFacts]:
     if name is None:
         raise InputError("expected a name such as train-00000-of-00001.parquet", source=path)
     track = TRACKS[path.parents[2].name]
-    for columns in _columns_of_file(path):
-        yield _facts(columns, track, name[1], path)
-
-
-def _columns_of_file(path: Path) -> Iterator[Any]:
-    names = [field.name for field in fields(_COLUMNS)]
-    for table in parquet_batches(path, names):
+    columns = [field.name for field in fields(_COLUMNS)]
+    for table in parquet_batches(path, columns):
         # The function takes any record whose columns Row has, but is typed for two.
-        yield from rows_from_table(table, cast("type[Row]", _COLUMNS), path)
+        for row in rows_from_table(table, cast("type[Row]", _COLUMNS), path):
+            yield _facts(row, track, name[1], path)
 
 
 def _facts(columns: Any, track: str, split: str, path: Path) -> RowFacts:

@@ -95,6 +95,12 @@ def mean(values: Iterable[int | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
+def total(values: Iterable[int | None]) -> int | None:
+    """The sum of the known values; None without any."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
 def in_order(order: Iterable[str], names: set[str]) -> list[str]:
     """The names in the given order, then the other names, sorted."""
     known = [name for name in order if name in names]
@@ -108,17 +114,14 @@ def _rejected(path: Path) -> dict[str, int]:
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
-                counts[_kind(line, path, number)] += 1
+                entry: Any = parse_json(line, path, number)
+                if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
+                    message = "expected an object with a text 'kind'"
+                    raise InputError(message, source=path, line=number)
+                counts[entry["kind"]] += 1
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", source=path) from None
     return dict(sorted(counts.items()))
-
-
-def _kind(line: str, path: Path, number: int) -> str:
-    entry: Any = parse_json(line, path, number)
-    if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
-        raise InputError("expected an object with a text 'kind'", source=path, line=number)
-    return str(entry["kind"])
 
 
 def _sizes(folder: Path) -> dict[str, tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tabulate import tabulate
 
@@ -16,12 +16,15 @@ from dataset_builders.statistics.summary import (
     mean,
     quartiles,
     share,
+    total,
 )
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import EMBEDDED
 from verilocc_bench.evaluation.table import NONE, number, percent
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
+
+_Value = Callable[[RowFacts], int | None]
 
 TrackCounts = Mapping[tuple[str, str, str, str], int]
 """Rows by track, architecture, family and split."""
@@ -96,34 +99,46 @@ def kernel_table(statistics: DatasetStatistics) -> Table:
 
 def size_table(statistics: DatasetStatistics) -> Table:
     """Quartiles and maxima of the sizes of functions."""
-    sizes: tuple[Callable[[RowFacts], int], ...] = (
-        lambda row: row.n_instructions,
-        lambda row: row.n_virtual_registers,
-        lambda row: row.n_blocks,
-    )
-    rows = tuple(
-        (*key, *(cell for size in sizes for cell in _spread([size(row) for row in found])))
-        for key, found in _tasks(statistics).items()
-    )
-    names = ("instructions", "virtual registers", "blocks")
-    headers = ("track", "architecture", "family", *(h for n in names for h in (n, "largest")))
+    sizes: dict[str, _Value] = {
+        "instructions": lambda row: row.n_instructions,
+        "virtual registers": lambda row: row.n_virtual_registers,
+        "blocks": lambda row: row.n_blocks,
+    }
     meaning = "Of functions: lower quartile/median/upper quartile, and the largest."
-    return Table("Sizes", meaning, headers, rows, named=3)
+    return _spread_table(statistics, "Sizes", meaning, sizes)
 
 
 def register_table(statistics: DatasetStatistics) -> Table:
     """Quartiles of the lower bound, and of the compiler's use of the vector file."""
-    rows = []
-    for key, found in _tasks(statistics).items():
-        used = [row.registers_used for row in found if row.registers_used is not None]
-        rows.append((*key, *_spread([row.lower_bound for row in found]), *_spread(used)))
-    names = ("lower bound", "registers used")
-    headers = ("track", "architecture", "family", *(h for n in names for h in (n, "largest")))
+    registers: dict[str, _Value] = {
+        "lower bound": lambda row: row.lower_bound,
+        "registers used": lambda row: row.registers_used,
+    }
     meaning = (
         "Vector registers: the best lower bound that is known, and what the compiler used; lower "
         "quartile/median/upper quartile, and the largest."
     )
-    return Table("Registers", meaning, headers, tuple(rows), named=3)
+    return _spread_table(statistics, "Registers", meaning, registers)
+
+
+def _spread_table(
+    statistics: DatasetStatistics, title: str, meaning: str, values: Mapping[str, _Value]
+) -> Table:
+    """Quartiles and maxima of values by track, architecture and family."""
+    tasks = by_key(statistics.rows, lambda row: (row.track, row.arch, row.family))
+    rows = []
+    for key, found in tasks.items():
+        cells: list[str] = []
+        for value in values.values():
+            spread = quartiles([each for row in found if (each := value(row)) is not None])
+            if spread is None:
+                cells += (NONE, NONE)
+            else:
+                middle = (spread.lower, spread.median, spread.upper)
+                cells += ("/".join(f"{v:,.0f}" for v in middle), number(spread.maximum))
+        rows.append((*key, *cells))
+    headers = ("track", "architecture", "family", *(h for n in values for h in (n, "largest")))
+    return Table(title, meaning, headers, tuple(rows), named=3)
 
 
 def occupancy_table(statistics: DatasetStatistics) -> Table:
@@ -173,10 +188,10 @@ def quality_table(statistics: DatasetStatistics) -> Table:
             *key,
             percent(share(members, lambda row: row.meets_bound)),
             percent(share(members, lambda row: row.best_is_optimal)),
-            _rounded(mean(row.label_gap for row in members)),
-            _rounded(mean(row.best_gap for row in members)),
-            _sum(row.bank_conflicts for row in members),
-            _sum(row.best_bank_conflicts for row in members),
+            number(mean(row.label_gap for row in members), 2),
+            number(mean(row.best_gap for row in members), 2),
+            number(total(row.bank_conflicts for row in members)),
+            number(total(row.best_bank_conflicts for row in members)),
         )
         for key, members in found.items()
     )
@@ -188,15 +203,6 @@ def quality_table(statistics: DatasetStatistics) -> Table:
         "lower bound, and the sum of bank conflicts, each ten times for each loop around it."
     )
     return Table("Quality of labels", meaning, headers, rows, named=2)
-
-
-def _rounded(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}"
-
-
-def _sum(values: Iterable[int | None]) -> str:
-    known = [value for value in values if value is not None]
-    return number(sum(known)) if known else NONE
 
 
 def value_table(
@@ -247,8 +253,8 @@ def leakage_table(leakage: Leakage | None) -> Table:
         (
             name,
             number(found.rows),
-            _decimal(found.minimum),
-            _decimal(found.median),
+            number(found.minimum, 3),
+            number(found.median, 3),
             *(percent(dict(found.share_below).get(t)) for t in thresholds),
         )
         for name in names
@@ -271,18 +277,6 @@ def _folder_table(statistics: DatasetStatistics) -> Table:
     return Table("Files", "Parquet files by folder.", ("folder", "files", "bytes"), rows)
 
 
-def _tasks(statistics: DatasetStatistics) -> dict[tuple[str, ...], list[RowFacts]]:
-    return by_key(statistics.rows, lambda row: (row.track, row.arch, row.family))
-
-
-def _spread(values: Sequence[int]) -> tuple[str, str]:
-    found = quartiles(values)
-    if found is None:
-        return NONE, NONE
-    middle = (found.lower, found.median, found.upper)
-    return "/".join(f"{value:,.0f}" for value in middle), number(found.maximum)
-
-
 def _natural(value: str | int) -> tuple[str, int, int]:
     """A key that sorts numbers within names by size: `gemm 64x128` before `gemm 128x16`."""
     kind, _, tile = str(value).rpartition(" ")
@@ -294,7 +288,3 @@ def _natural(value: str | int) -> tuple[str, int, int]:
 def _count(value: int) -> str:
     """A count; a dash stands for zero."""
     return number(value) if value else NONE
-
-
-def _decimal(value: float | None) -> str:
-    return NONE if value is None else f"{value:.3f}"

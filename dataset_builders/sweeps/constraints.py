@@ -49,7 +49,7 @@ def local_memory_fits(point: SweepPoint) -> bool:
 
 def tile_feeds_every_warp(point: SweepPoint) -> bool:
     """True if each warp has at least one 16 x 16 tile of the result."""
-    rows, columns = _tile(point)
+    rows, columns = point.tile
     return rows * columns >= 256 * point.parameters.integer("num_warps")
 
 
@@ -60,13 +60,13 @@ def matrix_instruction_fits(point: SweepPoint) -> bool:
         return point.parameters["dtype"] != "int8" or int(depth) >= _NVIDIA_INTEGER_DEPTH
     if "matrix_instr_nonkdim" not in point.parameters:
         return True
-    return min(_tile(point)) >= point.parameters.integer("matrix_instr_nonkdim")
+    return min(point.tile) >= point.parameters.integer("matrix_instr_nonkdim")
 
 
 def products_fit_registers(point: SweepPoint) -> bool:
     """True if a matrix product's accumulators and operands leave registers for the rest."""
     parameters = point.parameters
-    rows, columns = _tile(point)
+    rows, columns = point.tile
     threads = _threads(point)
     products = 2 if point.kernel == "gemm_gated" else 1
     words = _ELEMENT_BYTES[str(parameters["dtype"])] / 4
@@ -82,7 +82,7 @@ def attention_fits_registers(point: SweepPoint) -> bool:
     warp with fewer rows than its matrix instruction repeats another's work.
     """
     parameters = point.parameters
-    rows, columns = _tile(point)
+    rows, columns = point.tile
     if point.kernel == "mha_backward_dkdv":
         rows, columns = columns, rows
     block_d = parameters.integer("block_d")
@@ -127,12 +127,6 @@ def modifiers_agree(point: SweepPoint) -> bool:
     return not parameters["window"] and bool(parameters["causal"] or not parameters["even"])
 
 
-def _tile(point: SweepPoint) -> tuple[int, int]:
-    parameters = point.parameters
-    rows = "block_h" if "block_h" in parameters else "block_m"
-    return parameters.integer(rows), parameters.integer("block_n")
-
-
 def _threads(point: SweepPoint) -> int:
     return point.parameters.integer("num_warps") * _WAVE_LANES[point.arch]
 
@@ -169,7 +163,7 @@ def _registers_per_thread(point: SweepPoint) -> int:
 def _local_memory_bytes(point: SweepPoint) -> int:
     """An upper estimate: operand tiles of all stages, and the scores on their way."""
     parameters = point.parameters
-    rows, columns = _tile(point)
+    rows, columns = point.tile
     size = _ELEMENT_BYTES[str(parameters["dtype"])]
     if point.family == "gemm":
         copies = max(1, parameters.integer("num_stages") - 1)

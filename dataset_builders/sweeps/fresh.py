@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from dataset_builders.sweeps.gemm import GEMM_PRODUCTS
-from dataset_builders.sweeps.mha import MHA_PRODUCTS
 from dataset_builders.sweeps.mini import MINI_POINTS
 from dataset_builders.sweeps.point import ARCHITECTURES, SweepPoint
-from dataset_builders.sweeps.sweep import Axis, AxisProduct, Sweep, axis, joint
+from dataset_builders.sweeps.registry import PRODUCTS
+from dataset_builders.sweeps.sweep import Axis, Sweep, axis, joint
 from verilocc_bench.errors import InputError
 
 FRESH = "fresh"
@@ -26,7 +25,6 @@ FRESH = "fresh"
 So a dataset does not tell its seed: a board publishes it when it closes.
 """
 
-_PRODUCTS: tuple[AxisProduct, ...] = (*GEMM_PRODUCTS, *MHA_PRODUCTS)
 _SEED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Gives about 330 points, a tenth of which the compilers or the search for duplicates drop.
 _FRACTION = 0.03
@@ -84,7 +82,7 @@ def fresh_sweep(seed: str) -> Sweep:
             constraints=(*product.constraints, _is_unpublished),
             label=f"{product.label} {FRESH} {seed}",
         )
-        for product in _PRODUCTS
+        for product in PRODUCTS
     )
     digest = hashlib.sha256(seed.encode()).hexdigest()
     return Sweep(
@@ -98,7 +96,7 @@ def _is_unpublished(point: SweepPoint) -> bool:
 
 @cache
 def _published_groups() -> frozenset[str]:
-    products = (*_PRODUCTS, *MINI_POINTS)
+    products = (*PRODUCTS, *MINI_POINTS)
     return frozenset(
         point.group for arch in ARCHITECTURES for each in products for point in each.points(arch)
     )

@@ -147,6 +147,12 @@ class SweepPoint(RowPoint):
         return f"{self.family}/{self.specification.kind}/{element}/{self._shape}"
 
     @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the tile; a KeyError where the kernel has none."""
+        rows = "block_h" if "block_h" in self.parameters else "block_m"
+        return self.parameters.integer(rows), self.parameters.integer("block_n")
+
+    @property
     def _shape(self) -> str:
         return "x".join(str(self.parameters[name]) for name in self.specification.shape)
 

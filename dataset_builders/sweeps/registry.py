@@ -9,7 +9,9 @@ from dataset_builders.sweeps.point import ARCHITECTURES
 from dataset_builders.sweeps.sweep import AxisProduct, Sweep
 from verilocc_bench.errors import InputError
 
-_PRODUCTS: tuple[AxisProduct, ...] = (*GEMM_PRODUCTS, *MHA_PRODUCTS)
+PRODUCTS: tuple[AxisProduct, ...] = (*GEMM_PRODUCTS, *MHA_PRODUCTS)
+"""The products of the sweep `default`."""
+
 _SMALL_FRACTION = 0.045
 
 SWEEPS: dict[str, Sweep] = {
@@ -26,9 +28,9 @@ SWEEPS: dict[str, Sweep] = {
             "small",
             "a sample of `default`, about 500 points, for everyday work",
             ARCHITECTURES,
-            tuple(product.scaled(_SMALL_FRACTION) for product in _PRODUCTS),
+            tuple(product.scaled(_SMALL_FRACTION) for product in PRODUCTS),
         ),
-        Sweep("default", "the published data set", ARCHITECTURES, _PRODUCTS),
+        Sweep("default", "the published data set", ARCHITECTURES, PRODUCTS),
     )
 }
 """Every sweep, by name."""

@@ -81,7 +81,7 @@ def set_aside(point: SweepPoint) -> str | None:
 
 def _has_unseen_tile(point: SweepPoint) -> bool:
     unseen = _UNSEEN_TILES.get(point.kernel) or _UNSEEN_TILES.get(point.family, set())
-    return "block_n" in point.parameters and _tile(point) in unseen
+    return "block_n" in point.parameters and point.tile in unseen
 
 
 _RULES: dict[str, Callable[[SweepPoint], bool]] = {
@@ -92,11 +92,6 @@ _RULES: dict[str, Callable[[SweepPoint], bool]] = {
 }
 
 
-def _tile(point: SweepPoint) -> tuple[int, int]:
-    rows = "block_h" if "block_h" in point.parameters else "block_m"
-    return point.parameters.integer(rows), point.parameters.integer("block_n")
-
-
 def _accumulated_elements(point: SweepPoint) -> int:
     """Elements that a program accumulates or keeps for the softmax; 0 for kernels without a tile.
 
@@ -104,7 +99,7 @@ def _accumulated_elements(point: SweepPoint) -> int:
     """
     if "block_n" not in point.parameters:
         return 0
-    rows, columns = _tile(point)
+    rows, columns = point.tile
     if point.family == "gemm":
         return rows * columns * (2 if point.kernel == "gemm_gated" else 1)
     return rows * (columns + point.parameters.integer("block_d"))

@@ -19,7 +19,6 @@ ALLOWED = (
     "verilocc_bench/measuring/driver.py",  # part of a script that runs alone, beside a driver
     "dataset_builders/compilers/",
     "dataset_builders/sweeps/",  # what each vendor's compiler is asked for
-    "dataset_builders/release/card_sections.py",  # words by vendor
 )
 
 

@@ -56,7 +56,7 @@ def test_a_sweep_is_compiled_mined_and_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require_tools()
-    monkeypatch.setattr(distance_corpus, "compile_to_ptx", compiled)
+    monkeypatch.setattr(distance_corpus, "compile_kernel", compiled)
     measured, cubins = tmp_path / "measured.jsonl", tmp_path / "cubins"
     command = ["compile", "mini", "--measured", str(measured), "--cubins", str(cubins), "--limit"]
     assert distances.main([*command, "4"]) == 0

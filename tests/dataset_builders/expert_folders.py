@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
 from dataset_builders.experts.archives import Archive
 from dataset_builders.experts.cuda_rows import row_of_cubin
+from dataset_builders.experts.protocol import ExpertSource
 from dataset_builders.experts.registry import SOURCES
 from dataset_builders.journal.journal import Journal, encode_document, result_document
 from dataset_builders.release import writer
@@ -39,41 +39,26 @@ class NoticeArchive(Archive):
         return NOTICE
 
 
-@dataclass(frozen=True)
-class FakeLibrary:
+class FakeLibrary(ExpertSource):
     """A library whose kernels are those of mini; the last candidate has no row."""
 
-    library: str
-    kernel: str
-    license: str = "BSD-3-Clause"
-    arch: str = "sm_80"
-    hashes: tuple[str, ...] = ("source_sha256", "machine_code_sha256")
-    archive: Archive = field(
-        default_factory=lambda: NoticeArchive("p", "1", "f.whl", "0" * 64, 1, (), "LICENSE")
-    )
-
     def points(self) -> Sequence[ExpertPoint]:
-        places = range(len(ROWS[self.kernel]) + 1)
-        return [make_expert_point("sm_80", self.kernel, {"place": place}) for place in places]
+        kernel = KERNELS[self.library]
+        places = range(len(ROWS[kernel]) + 1)
+        return [make_expert_point("sm_80", kernel, {"place": place}) for place in places]
 
     def build(self, point: ExpertPoint) -> BuiltKernel:
         place = point.parameters.integer("place")
-        if place == len(ROWS[self.kernel]):
+        if place == len(ROWS[point.kernel]):
             raise RejectedKernel("nvcc-failed", "error: no such template")
-        raw = load_raw_row("mini", ROWS[self.kernel][place])
-        versions = self.versions()
+        raw = load_raw_row("mini", ROWS[point.kernel][place])
         return row_of_cubin(
+            self,
             point,
             base64.b64decode(raw.content),
-            label_source=self.label_source(versions),
-            license_name=self.license,
-            provenance={
-                "library": self.library,
-                "versions": versions,
-                "archive_sha256": self.archive.sha256,
-                "source_sha256": "1" * 64,
-            },
+            source=b"",
             timings=Timings(),
+            provenance={},
         )
 
     def versions(self) -> dict[str, str]:
@@ -82,9 +67,6 @@ class FakeLibrary:
     def flags(self) -> dict[str, tuple[str, ...]]:
         return {f"nvcc {self.library}": ("-O3",)}
 
-    def sources(self) -> dict[str, str]:
-        return {self.library: self.archive.sha256}
-
     def label_source(self, versions: Mapping[str, str]) -> str:
         return f"ptxas {versions.get('ptxas')}"
 
@@ -92,9 +74,16 @@ class FakeLibrary:
         pass
 
 
-LIBRARIES = (
-    FakeLibrary("cutlass", "cutlass_gemm"),
-    FakeLibrary("flash-attention", "flash_attention_forward"),
+KERNELS = {"cutlass": "cutlass_gemm", "flash-attention": "flash_attention_forward"}
+LIBRARIES = tuple(
+    FakeLibrary(
+        library,
+        "BSD-3-Clause",
+        "sm_80",
+        NoticeArchive("p", "1", "f.whl", "0" * 64, 1, (), "LICENSE"),
+        ("source_sha256", "machine_code_sha256"),
+    )
+    for library in KERNELS
 )
 
 

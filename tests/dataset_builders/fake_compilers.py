@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
@@ -57,10 +58,10 @@ def compile_fake(point: SweepPoint, seconds: float = 0.0) -> bytes:
     )
 
 
-def compile_but(point: SweepPoint, key: str, how: str, marker: str) -> bytes:
-    """As compile_fake, but one point fails in some way."""
-    if point.key == key:
-        fail((how, marker))
+def compile_but(point: SweepPoint, hows: Mapping[str, str], marker: str) -> bytes:
+    """As compile_fake, but the points with these keys fail, each in its way."""
+    if point.key in hows:
+        fail((hows[point.key], f"{marker}-{point.key}"))
     return compile_fake(point)
 
 

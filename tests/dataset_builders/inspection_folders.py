@@ -10,7 +10,7 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -227,13 +227,17 @@ def leakage(rows: list[Row], splits: dict[str, str]) -> dict[str, Any]:
 @cache
 def _distance(left: str, right: str) -> float:
     a, b = _tokens(left), _tokens(right)
-    row = list(range(len(b) + 1))
-    for i, token in enumerate(a, 1):
-        diagonal, row[0] = row[0], i
-        for j, other in enumerate(b, 1):
-            changed = min(row[j] + 1, row[j - 1] + 1, diagonal + (token != other))
-            diagonal, row[j] = row[j], changed
-    return row[-1] / max(len(a), len(b))
+    return edit_distance(a, b) / max(len(a), len(b))
+
+
+def edit_distance(left: Sequence[object], right: Sequence[object]) -> int:
+    """Wagner and Fischer's table, row by row."""
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        previous, row = row, [i]
+        for j, b in enumerate(right, 1):
+            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
+    return row[-1]
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -39,7 +38,7 @@ def command(
 def run(output: Path, *options: str, status: int = 0, most_bytes: int = 0) -> str:
     """Standard error of a build that ends with this status."""
     done = subprocess.run(
-        command(output, *options, most_bytes=most_bytes),
+        command(output, *options, most_bytes=most_bytes, jobs=1),
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -72,7 +71,14 @@ def _whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_stopped_at_any_moment_it_goes_on(
     number: signal.Signals, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,41 +106,6 @@ def test_stopped_at_any_moment_it_goes_on(
     assert content(output) == content(whole)
 
 
-def test_killed_processes_change_no_byte(whole: Path, tmp_path: Path) -> None:
-    """First the compiling process of a build is killed, then the build; another run ends it."""
-    output = tmp_path / "dataset"
-    process = subprocess.Popen(
-        command(output, seconds=0.1, jobs=1),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(output, 1, process)
-    (victim,) = workers_of(process)
-    os.kill(victim, signal.SIGKILL)
-    wait_for(output, LIMIT // 4, process)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    done = finished(output)
-    assert done < LIMIT
-    assert int(run(output).split(" compiled, ")[1].split(" resumed")[0]) >= done
-    assert content(output) == content(whole)
-
-
-def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
-    """The compiling processes of a build, by their command lines."""
-    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
-    children = [child for thread in threads for child in thread.read_text().split()]
-    return [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
-
-
-def wait_for(output: Path, count: int, process: subprocess.Popen[bytes]) -> None:
-    """Waits until a build has finished this many points."""
-    while finished(output) < count:
-        assert process.poll() is None, "the build ended before it was killed"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("limit", [300, 3_000])
 def test_files_that_may_not_grow(limit: int, whole: Path, tmp_path: Path) -> None:
     """A limit on the size of files: none is finished, or all but the dataset's own."""
@@ -151,48 +122,17 @@ def test_files_that_may_not_grow(limit: int, whole: Path, tmp_path: Path) -> Non
     assert content(output) == content(whole)
 
 
-@pytest.fixture(name="small_disk")
-def _small_disk(tmp_path: Path) -> object:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=80k", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_full_disk(small_disk: Path, whole: Path) -> None:
-    output = small_disk / "dataset"
-    words = run(output, status=2)
-    assert len(words.splitlines()) == 1
-    assert f"{output}/.work/" in words
-    assert words.endswith("cannot be written: No space left on device\n")
-    done = finished(output)
-    assert 5 < done < LIMIT
-    subprocess.run(["mount", "-o", "remount,size=10m", small_disk], check=True)
-    assert f" {done} resumed" in run(output)
-    assert content(output) == content(whole)
-
-
-@pytest.mark.parametrize(
-    ("how", "rejection"),
-    [
-        ("die", ["compiler-crashed", "the compiling process died twice"]),
-        ("hang", ["timeout", "the compiling process was not done after 5 seconds"]),
-        ("memory", ["compiler-crashed", "the compiling process ran out of memory twice"]),
-        ("die once", None),
-    ],
-)
-def test_a_point_that_fails_is_rejected_alone(
-    how: str,
-    rejection: list[str] | None,
-    whole: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_points_that_fail_are_rejected_alone(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "write_dataset", write_plainly)
-    victim = next(point.key for point in POINTS[3:] if not is_rejected(point))
+    reasons = {
+        "die": ["compiler-crashed", "the compiling process died twice"],
+        "hang": ["timeout", "the compiling process was not done after 5 seconds"],
+        "memory": ["compiler-crashed", "the compiling process ran out of memory twice"],
+    }
+    victims = [point.key for point in POINTS[3:] if not is_rejected(point)]
+    hows = dict(zip(victims, (*reasons, "die once"), strict=False))
     build.build_dataset(
         sweep_named("small"),
         ["gfx942"],
@@ -200,17 +140,16 @@ def test_a_point_that_fails_is_rejected_alone(
         limit=LIMIT,
         execution=Execution(2, time_limit_seconds=5),
         progress=False,
-        compiler=partial(compile_but, key=victim, how=how, marker=str(tmp_path / "marker")),
+        compiler=partial(compile_but, hows=hows, marker=str(tmp_path / "marker")),
     )
-    expected = results_of(whole)
-    if rejection is not None:
-        expected[victim] = [None, None, rejection]
-    assert results_of(tmp_path / "dataset") == expected
+    rejected = {key: [None, None, reasons[how]] for key, how in hows.items() if how in reasons}
+    assert len(list(tmp_path.glob("marker-*"))) == 1
+    assert results_of(tmp_path / "dataset") == {**results_of(whole), **rejected}
 
 
 def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:
     sweep, output = sweep_named("small"), tmp_path / "dataset"
-    compiler = partial(compile_but, key=POINTS[3].key, how="bug", marker="")
+    compiler = partial(compile_but, hows={POINTS[3].key: "bug"}, marker="")
     with pytest.raises(ZeroDivisionError) as raised:
         build.build_dataset(sweep, ["gfx942"], output, limit=LIMIT, compiler=compiler)
     assert POINTS[3].kernel in raised.value.__notes__[0]
@@ -219,7 +158,9 @@ def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:
     assert content(output) == content(whole)
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense"])
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", pytest.param("nonsense", marks=pytest.mark.exhaustive)]
+)
 def test_no_scheduler_there(address: str, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
     words = run(tmp_path / "dataset", "--scheduler", address, status=2)

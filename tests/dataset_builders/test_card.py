@@ -18,7 +18,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from markdown_it import MarkdownIt
 
 from dataset_builders.release.card import dataset_card, write_card
-from dataset_builders.release.card_text import COLUMNS, LIMITS, RAW_COLUMNS
+from dataset_builders.release.card_text import card_words
 from dataset_builders.release.chat import chat_file, write_chat
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.statistics import PLOTS, DatasetStatistics, statistics_of
@@ -97,14 +97,6 @@ def blocks(card: str, language: str) -> list[str]:
     return [t.content for t in tokens if t.type == "fence" and t.info == language]
 
 
-def run_python(code: str, home: Path) -> str:
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(home)}
-    command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command, env=environment, check=True, capture_output=True, text=True
-    ).stdout
-
-
 def test_the_hub_reads_the_head(card: str, embedded_card: str) -> None:
     for text in (card, embedded_card):
         data = DatasetCard(text).data
@@ -128,15 +120,27 @@ def test_the_head_takes_the_licences_and_the_size_of_the_rows(copy: Path) -> Non
 
 
 @pytest.mark.slow
-def test_every_config_and_split_loads(folder: Path, card: str, tmp_path: Path) -> None:
-    code = (
+def test_every_config_and_split_loads_and_the_examples_run(
+    folder: Path, card: str, embedded_card: str, tmp_path: Path
+) -> None:
+    examples, of_mini = blocks(card, "python"), blocks(embedded_card, "python")
+    assert (len(examples), len(of_mini)) == (4, 1)
+    code = "\n".join([*of_mini, *examples]).replace(NAME, str(folder))
+    checks = (
+        "\nassert {r['arch'] for r in train} == {'gfx90a'}, train\n"
+        "assert {r['arch'] for r in test} == {'sm_80'}, test\n"
+        "assert rows.info.config_name == 'sm_80' and len(rows) == 2, rows\n"
         "import json, datasets\n"
         f"name = {str(folder)!r}\n"
         "names = datasets.get_dataset_config_names(name)\n"
         "loaded = {c: datasets.load_dataset(name, c) for c in names}\n"
         "print(json.dumps({c: {s: len(r) for s, r in d.items()} for c, d in loaded.items()}))\n"
     )
-    loaded = json.loads(run_python(code, tmp_path))
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", code + checks]
+    said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert said.stdout.count("target gfx") == 2
+    loaded = json.loads(said.stdout.splitlines()[-1])
     assert loaded["default"] == dict.fromkeys(
         ("train", "validation", "test", "test_unseen_tile_shape", "test_larger"), 0
     ) | {"train": 4, "validation": 2, "test": 4, "test_unseen_tile_shape": 4, "test_larger": 2}
@@ -147,25 +151,6 @@ def test_every_config_and_split_loads(folder: Path, card: str, tmp_path: Path) -
     totals = {name: sum(found.values()) for name, found in loaded.items()}
     assert totals["raw"] == totals["default"] + totals["split"]
     assert list(loaded["default"]) == [s for s in SPLITS if s in loaded["default"]]
-
-
-@pytest.mark.slow
-def test_the_examples_run_as_they_are_printed(folder: Path, card: str, tmp_path: Path) -> None:
-    examples = blocks(card, "python")
-    assert len(examples) == 4
-    code = "\n".join(examples).replace(NAME, str(folder))
-    checks = (
-        "\nassert {r['arch'] for r in train} == {'gfx90a'}, train\n"
-        "assert {r['arch'] for r in test} == {'sm_80'}, test\n"
-        "assert rows.info.config_name == 'sm_80' and len(rows) == 2, rows\n"
-    )
-    assert "target gfx" in run_python(code + checks, tmp_path)
-
-
-@pytest.mark.slow
-def test_the_example_of_mini_runs(embedded_card: str, tmp_path: Path) -> None:
-    (example,) = blocks(embedded_card, "python")
-    assert "target gfx" in run_python(example, tmp_path)
 
 
 def test_the_commands_are_understood(
@@ -188,9 +173,10 @@ def test_the_commands_are_understood(
 
 
 def test_every_column_is_explained(card: str) -> None:
-    assert list(COLUMNS) == [field.name for field in fields(Row)]
-    assert list(RAW_COLUMNS) == [field.name for field in fields(RawRow)]
-    for name, text in (COLUMNS | RAW_COLUMNS).items():
+    columns, raw_columns = card_words()["columns"], card_words()["raw_columns"]
+    assert list(columns) == [field.name for field in fields(Row)]
+    assert list(raw_columns) == [field.name for field in fields(RawRow)]
+    for name, text in (columns | raw_columns).items():
         assert re.search(rf"^\| `{name}` +\| {re.escape(text)} +\|$", card, re.M), name
 
 
@@ -253,7 +239,7 @@ def test_only_what_concerns_its_vendors() -> None:
     amd = dataset_card(rows, DEFAULT | {"archs": ["gfx942"]}, statistics=NOTHING)
     assert "LLVM's\ngreedy" in amd
     assert "ptxas is closed" not in amd
-    assert LIMITS["nvidia"][:40] not in amd
+    assert card_words()["limits"]["nvidia"][:40] not in amd
     nvidia = dataset_card({("data", "sm_80", "mha", "test"): 3}, MANIFEST, statistics=NOTHING)
     assert "greedy allocator chose" not in nvidia
     assert "`split`" not in "".join(cells(nvidia, "Configs")[-2])
@@ -332,5 +318,5 @@ def test_the_repository_is_named() -> None:
 
 def test_the_document_says_the_same() -> None:
     text = (Path(__file__).parents[2] / "docs" / "dataset.md").read_text()
-    for name, meaning in (COLUMNS | SPLITS).items():
+    for name, meaning in (card_words()["columns"] | SPLITS).items():
         assert f"| `{name}` | {meaning} |\n" in text

@@ -67,6 +67,7 @@ def test_all_rows_are_of_the_test_split(folder: Path) -> None:
 
 
 def test_why_candidates_have_no_row(folder: Path) -> None:
+    assert statistics_of(folder).rejected == {"duplicate": 1, "nvcc-failed": 2}
     rejected = [(each["kernel"], each["kind"]) for each in lines(folder / "rejected.jsonl")]
     assert sorted(rejected) == [
         ("cutlass_gemm", "duplicate"),
@@ -90,11 +91,6 @@ def test_the_card_has_no_default(folder: Path) -> None:
     assert head["license"] == "bsd-3-clause"
     for words in ("experts do not minimise registers", "stand in for them", "licenses"):
         assert words in " ".join(card.lower().split())
-
-
-def test_statistics(folder: Path) -> None:
-    statistics = statistics_of(folder)
-    assert statistics.rejected == {"duplicate": 1, "nvcc-failed": 2}
 
 
 def test_rows_are_made_again(folder: Path, patch: pytest.MonkeyPatch) -> None:

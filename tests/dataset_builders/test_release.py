@@ -15,7 +15,6 @@ import pytest
 from dataset_builders.release import better_labels
 from dataset_builders.release.better_labels import better_label
 from dataset_builders.release.duplicates import (
-    NEAR_DISTANCE,
     RowCandidate,
     clusters,
     exact_duplicates,
@@ -32,6 +31,8 @@ from dataset_builders.release.similarity import (
 )
 from dataset_builders.sweeps import SWEEPS, SweepPoint, make_point
 from dataset_builders.sweeps.splits import SPLITS, split_of
+from tests.dataset_builders.inspection_folders import edit_distance
+from tests.sampling import some_of
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import check_certificate, lower_bound
 from verilocc_bench.analysis.lower_bounds.json_form import from_json
@@ -40,16 +41,6 @@ from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verification import IndependentVerifier
-
-
-def edit_distance(left: Tokens, right: Tokens) -> int:
-    """Wagner and Fischer's table, row by row."""
-    row = list(range(len(right) + 1))
-    for i, a in enumerate(left, 1):
-        previous, row = row, [i]
-        for j, b in enumerate(right, 1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
-    return row[-1]
 
 
 def functions(seed: int, count: int) -> list[Tokens]:
@@ -64,7 +55,7 @@ def functions(seed: int, count: int) -> list[Tokens]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some_of(range(3)))
 def test_distances_are_edit_distances(seed: int) -> None:
     for left, right in itertools.pairwise(functions(seed, 60)):
         expected = edit_distance(left, right) / max(len(left), len(right))
@@ -72,7 +63,7 @@ def test_distances_are_edit_distances(seed: int) -> None:
         assert distance(left, right, at_most=expected + 1e-9) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some_of(range(3)))
 @pytest.mark.parametrize("threshold", [0.0, 0.05, 0.2])
 def test_all_near_pairs_are_found(seed: int, threshold: float) -> None:
     members = functions(seed, 60)
@@ -88,7 +79,7 @@ def test_all_near_pairs_are_found(seed: int, threshold: float) -> None:
     assert len(found) == len(expected)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some_of(range(3)))
 def test_the_nearest_is_the_nearest(seed: int) -> None:
     members = functions(seed, 60)
     corpus = Corpus(members)
@@ -157,10 +148,6 @@ def test_ordinary_splits_have_a_tenth_each() -> None:
     ordinary = sum(counts[split] for split in ("train", "validation", "test"))
     assert counts["test"] == pytest.approx(ordinary / 10, abs=1)
     assert counts["validation"] == pytest.approx(ordinary / 10, abs=1)
-
-
-def test_mini_is_all_test() -> None:
-    assert {split_of("mini", point) for point in SWEEPS["mini"].points()} == {"test"}
 
 
 def candidate(place: int, split: str, tokens: Tokens) -> RowCandidate:
@@ -332,7 +319,3 @@ def test_an_answer_of_lower_occupancy_is_not_taken(monkeypatch: pytest.MonkeyPat
     )
     assert search_finds(monkeypatch, row, {"%0": "v0", "%1": "s100"})["best_source"] is None
     assert search_finds(monkeypatch, row, {"%0": "v0", "%1": "s1"})["best_source"] == "best"
-
-
-def test_near_is_a_few_instructions() -> None:
-    assert NEAR_DISTANCE == 0.05

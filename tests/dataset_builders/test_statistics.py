@@ -19,7 +19,7 @@ from dataset_builders.statistics.document import statistics_document
 from dataset_builders.statistics.summary import quartiles
 from dataset_builders.statistics.tables import plain_table, statistics_tables
 from verilocc_bench.cli.dataset_command import run
-from verilocc_bench.dataset import Row, embedded_path, load_rows, write_parquet
+from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
 
@@ -280,12 +280,6 @@ def test_plots_are_the_same_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch)
         assert first == (folder / "second" / name).read_bytes()
         assert first.startswith(b"\x89PNG")
         assert not any(word in first for word in (b"tEXt", b"tIME", b"Matplotlib"))
-
-
-def test_plots_of_the_embedded_dataset(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
-    drawn = draw_plots(statistics_of(embedded_path()), tmp_path)
-    assert drawn == [name for name in PLOTS if name != "distances.png"]
 
 
 def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

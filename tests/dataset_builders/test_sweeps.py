@@ -16,13 +16,7 @@ import pytest
 from dataset_builders.kernels.specifications import AMD_OPTIONS, KERNELS, NVIDIA_OPTIONS
 from dataset_builders.sweeps import (
     SWEEPS,
-    AxisProduct,
-    Parameters,
     Sweep,
-    SweepPoint,
-    axis,
-    fixed,
-    joint,
     make_point,
     point_from_json,
     sweep_named,
@@ -36,6 +30,8 @@ from dataset_builders.sweeps.constraints import (
     products_fit_registers,
     tile_feeds_every_warp,
 )
+from dataset_builders.sweeps.point import Parameters
+from dataset_builders.sweeps.sweep import AxisProduct, axis, fixed, joint
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import PUBLISHED
 
@@ -223,85 +219,49 @@ def test_constraints_hold_for_what_is_sampled() -> None:
             assert modifiers_agree(point)
 
 
+WIDE = {"block_m": 256, "block_n": 256}
+HEADS = {"head_dim": 256, "block_d": 256}
+LARGE_HEADS = {"block_m": 128, **HEADS}
+
+
 @pytest.mark.parametrize(
-    ("allows", "good", "bad"),
+    ("allows", "arch", "kernel", "good", "bad"),
     [
-        (
-            local_memory_fits,
-            make_point("gfx942", "gemm", {"block_m": 128, "block_n": 128, "num_stages": 3}),
-            make_point(
-                "gfx942", "gemm", {"block_m": 256, "block_n": 256, "block_k": 64, "num_stages": 3}
-            ),
-        ),
-        (
-            tile_feeds_every_warp,
-            make_point("gfx942", "gemm", {"block_m": 32, "block_n": 32, "num_warps": 4}),
-            make_point("gfx942", "gemm", {"block_m": 16, "block_n": 16, "num_warps": 4}),
-        ),
-        (
-            matrix_instruction_fits,
-            make_point("gfx942", "gemm", {"block_m": 16, "matrix_instr_nonkdim": 16}),
-            make_point("gfx942", "gemm", {"block_m": 16, "matrix_instr_nonkdim": 32}),
-        ),
-        (
-            products_fit_registers,
-            make_point("gfx942", "gemm", {"block_m": 128, "block_n": 128}),
-            make_point("gfx942", "gemm", {"block_m": 256, "block_n": 256}),
-        ),
-        (
-            attention_fits_registers,
-            make_point("gfx942", "mha_forward", {"block_m": 128}),
-            make_point("gfx942", "mha_forward", {"block_m": 16, "head_dim": 256, "block_d": 256,
-                                                 "waves_per_eu": 4}),
-        ),
-        (
-            native_types,
-            make_point("gfx942", "gemm_quantized", {"dtype": "fp8e4b8"}),
-            make_point("gfx90a", "gemm_quantized", {"dtype": "fp8e4b8"}),
-        ),
-        (
-            modifiers_agree,
-            make_point("gfx942", "mha_forward", {"variable_length": True, "even": False}),
-            make_point("gfx942", "mha_forward", {"variable_length": True, "even": True}),
-        ),
-        (
-            local_memory_fits,
-            make_point("sm_80", "mha_forward", {"block_m": 128, "head_dim": 256, "block_d": 256}),
-            make_point("sm_80", "mha_forward", {"block_m": 256, "head_dim": 256, "block_d": 256}),
-        ),
-        (
-            local_memory_fits,
-            make_point("sm_80", "mha_backward_dq", {"block_m": 128, "head_dim": 128,
-                                                    "block_d": 128}),
-            make_point("sm_80", "mha_backward_dq", {"block_m": 128, "head_dim": 256,
-                                                    "block_d": 256}),
-        ),
-        (
-            matrix_instruction_fits,
-            make_point("sm_80", "gemm", {"dtype": "int8", "block_k": 32}),
-            make_point("sm_80", "gemm", {"dtype": "int8", "block_k": 16}),
-        ),
-        (
-            products_fit_registers,
-            make_point("sm_80", "gemm", {"block_m": 128, "block_n": 128}),
-            make_point("sm_80", "gemm", {"block_m": 128, "block_n": 256}),
-        ),
-        (
-            products_fit_registers,
-            make_point("sm_80", "gemm", {"maxnreg": 64}),
-            make_point("sm_80", "gemm", {"maxnreg": 64, "block_m": 128}),
-        ),
-        (
-            attention_fits_registers,
-            make_point("sm_80", "mha_backward_dkdv", {"maxnreg": 168}),
-            make_point("sm_80", "mha_forward", {"block_m": 128, "maxnreg": 128}),
-        ),
+        (local_memory_fits, "gfx942", "gemm", {"block_m": 128, "block_n": 128, "num_stages": 3},
+         {**WIDE, "block_k": 64, "num_stages": 3}),
+        (local_memory_fits, "sm_80", "mha_forward", LARGE_HEADS, {**LARGE_HEADS, "block_m": 256}),
+        (local_memory_fits, "sm_80", "mha_backward_dq",
+         {"block_m": 128, "head_dim": 128, "block_d": 128}, LARGE_HEADS),
+        (tile_feeds_every_warp, "gfx942", "gemm", {"block_m": 32, "block_n": 32, "num_warps": 4},
+         {"block_m": 16, "block_n": 16, "num_warps": 4}),
+        (matrix_instruction_fits, "gfx942", "gemm", {"block_m": 16, "matrix_instr_nonkdim": 16},
+         {"block_m": 16, "matrix_instr_nonkdim": 32}),
+        (matrix_instruction_fits, "sm_80", "gemm", {"dtype": "int8", "block_k": 32},
+         {"dtype": "int8", "block_k": 16}),
+        (products_fit_registers, "gfx942", "gemm", {"block_m": 128, "block_n": 128}, WIDE),
+        (products_fit_registers, "sm_80", "gemm", {"block_m": 128, "block_n": 128},
+         {"block_m": 128, "block_n": 256}),
+        (products_fit_registers, "sm_80", "gemm", {"maxnreg": 64}, {"maxnreg": 64, "block_m": 128}),
+        (attention_fits_registers, "gfx942", "mha_forward", {"block_m": 128},
+         {"block_m": 16, **HEADS, "waves_per_eu": 4}),
+        (attention_fits_registers, "sm_80", "mha_forward", {"maxnreg": 128},
+         {"block_m": 128, "maxnreg": 128}),
+        (attention_fits_registers, "sm_80", "mha_backward_dkdv", {"maxnreg": 168},
+         {"maxnreg": 96}),
+        (modifiers_agree, "gfx942", "mha_forward", {"variable_length": True, "even": False},
+         {"variable_length": True, "even": True}),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )  # fmt: skip
-def test_each_constraint_tells_good_from_bad(allows, good: SweepPoint, bad: SweepPoint) -> None:
-    assert allows(good)
-    assert not allows(bad)
+def test_each_constraint_tells_good_from_bad(allows, arch, kernel, good, bad) -> None:
+    assert allows(make_point(arch, kernel, good))
+    assert not allows(make_point(arch, kernel, bad))
+
+
+def test_types_are_native() -> None:
+    quantized = {"dtype": "fp8e4b8"}
+    assert native_types(make_point("gfx942", "gemm_quantized", quantized))
+    assert not native_types(make_point("gfx90a", "gemm_quantized", quantized))
 
 
 def test_architectures_have_their_own_options_alone() -> None:
@@ -310,12 +270,6 @@ def test_architectures_have_their_own_options_alone() -> None:
     assert point == make_point("sm_80", "gemm", {"kpack": 2, "maxnreg": 96})
     assert point != make_point("sm_80", "gemm", {})
     assert make_point("gfx942", "gemm", {"maxnreg": 96}) == make_point("gfx942", "gemm", {})
-
-
-def test_a_product_may_be_for_some_architectures_alone() -> None:
-    product = fixed("gemm", maxnreg=96).only("sm_80")
-    assert len(product.points("sm_80")) == 1
-    assert not product.points("gfx942")
 
 
 def test_a_product_is_all_that_its_constraints_allow() -> None:

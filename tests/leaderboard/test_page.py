@@ -8,6 +8,7 @@ import random
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -34,6 +35,7 @@ from leaderboard.seed import ENTRIES
 from tests.browser import browser
 from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submitted
 from tests.leaderboard.test_revalidate import broken
+from tests.sampling import some_of
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
@@ -248,12 +250,12 @@ def test_details(page: webdriver.Chrome, site: Path) -> None:
     assert page.find_element(By.TAG_NAME, "h1").text == "Leaderboard: small"
 
 
-@pytest.mark.parametrize("path", ["index.html", "entries/small/another.html"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing(
-    page: webdriver.Chrome, site: Path, path: str, scheme: str, width: int
-) -> None:
+@pytest.mark.parametrize(
+    "view",
+    some_of(product(("index.html", "entries/small/another.html"), ("light", "dark"), (1280, 390))),
+)
+def test_axe_finds_nothing(page: webdriver.Chrome, site: Path, view: tuple[str, str, int]) -> None:
+    path, scheme, width = view
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     media = [{"name": "prefers-color-scheme", "value": scheme}]

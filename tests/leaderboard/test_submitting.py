@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from leaderboard import drafting
 from leaderboard.drafting import command_of, draft, name_of
 from leaderboard.packing import path_of
 from leaderboard.revalidate import COMMENT, REVALIDATION
@@ -38,23 +40,18 @@ FILLED = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on one architecture of mini."""
+def run(arena_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on one architecture of the small board."""
     folder = tmp_path_factory.mktemp("run")
-    arguments = ["evaluate", "--model", "graph-coloring", "--arch", "gfx90a"]
-    assert main([*arguments, "--output-path", str(folder)]) == 0
+    arguments = ["--model", "graph-coloring", "--arch", "gfx90a", "--dataset", str(arena_folder[0])]
+    assert main(["evaluate", *arguments, "--output-path", str(folder)]) == 0
     (results,) = folder.rglob("results.json")
     return results.parent
 
 
-@pytest.fixture(scope="module")
-def short_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on the few kernels of mini-expert."""
-    folder = tmp_path_factory.mktemp("run")
-    arguments = ["evaluate", "--model", "graph-coloring", "--dataset", "mini:expert"]
-    assert main([*arguments, "--output-path", str(folder)]) == 0
-    (results,) = folder.rglob("results.json")
-    return results.parent
+@pytest.fixture(autouse=True)
+def _small_board(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "boards", lambda: (arena.board,))
 
 
 def begun(run: Path, folder: Path) -> Path:
@@ -66,7 +63,7 @@ def begun(run: Path, folder: Path) -> Path:
 
 
 def test_what_a_run_knows_is_filled_in(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arena: Arena, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "new" / "submission"
     assert main(["submit", str(folder), "--from-run", str(run)]) == 0
@@ -76,11 +73,13 @@ def test_what_a_run_knows_is_filled_in(
     results = json.loads((run / "results.json").read_text())
     assert found["dataset_hash"] == results["dataset"]["hash"]
     assert found["architectures"] == ["gfx90a"]
-    assert found["claims"]["gfx90a/gemm"]["pass@1"] == results["results"]["gfx90a/gemm"]["pass@1"]
+    assert found["claims"].keys() == results["results"].keys()
+    for task, claims in found["claims"].items():
+        assert claims["pass@1"] == results["results"][task]["pass@1"]
     assert found["name"] == "graph-coloring"
     assert found["date"] == results["date"][:10]
     assert found["command"] == (
-        "verilocc-bench evaluate --model graph-coloring --dataset mini --arch gfx90a"
+        f"verilocc-bench evaluate --model graph-coloring --dataset {arena.folder} --arch gfx90a"
     )
     # As it is, it says what is missing.
     assert main(["submit", str(folder), "--dry-run"]) == 2
@@ -145,16 +144,18 @@ def test_a_dry_run_holds_claims_against_the_answers(
     folder = begun(run, tmp_path / "submission")
     assert main(["submit", str(folder), "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert "9 of 9 claims are what was found" in said
-    assert "nothing was sent" in said
     path = folder / "submission.yaml"
     document = yaml.safe_load(path.read_text())
+    count = sum(map(len, document["claims"].values()))
+    assert f"{count} of {count} claims are what was found" in said
+    assert "nothing was sent" in said
+    found = document["claims"]["gfx90a/mha"]["registers_ratio"]
     document["claims"]["gfx90a/mha"]["registers_ratio"] = 0.5
     path.write_text(yaml.safe_dump(document))
     assert main(["submit", str(folder), "--dry-run"]) == 1
     said = capsys.readouterr().out
-    assert "claimed of gfx90a/mha, registers_ratio: 0.5; found: 0.99" in said
-    assert "8 of 9 claims are what was found" in said
+    assert f"claimed of gfx90a/mha, registers_ratio: 0.5; found: {found}" in said
+    assert f"{count - 1} of {count} claims are what was found" in said
 
 
 def test_runs_that_are_no_submission(
@@ -212,11 +213,9 @@ def test_folders_that_cannot_be(
 def test_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = begun(run, tmp_path / "submission")
     before = sorted(path.name for path in folder.iterdir())
-    assert main(["submit", str(folder), "--dry-run"]) == 0
-    assert "nothing was sent" in capsys.readouterr().out
     output = tmp_path / "out"
     assert main(["submit", str(folder), "--output", str(output)]) == 0
-    written = output / "submissions" / "mini" / "graph-coloring"
+    written = output / "submissions" / "small" / "graph-coloring"
     assert sorted(path.name for path in written.iterdir()) == [
         "answers.jsonl.gz",
         "submission.yaml",
@@ -228,7 +227,7 @@ def test_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "of this name already" in capsys.readouterr().err
     # The same bytes again, and it can be submitted as it was written.
     assert main(["submit", str(written), "--output", str(tmp_path / "again")]) == 0
-    again = tmp_path / "again" / "submissions" / "mini" / "graph-coloring"
+    again = tmp_path / "again" / "submissions" / "small" / "graph-coloring"
     assert (again / "answers.jsonl.gz").read_bytes() == packed
 
 
@@ -238,16 +237,32 @@ def test_names_that_look_alike_have_one_place() -> None:
     assert path_of("+", "mini") == "submissions/mini/unnamed"
 
 
-# Executing an answer takes seconds: one is enough here.
-REVIEW = "import sys; from leaderboard import review; review.EXECUTED = 1; sys.exit(review.main())"
+COMMANDS = """
+import contextlib, json, sys
+from leaderboard import boards, drafting, examining, render, review
+from verilocc_bench.cli import main
+review.EXECUTED = 1  # executing an answer takes seconds
+board, commands = json.loads(sys.argv[1])
+for module in (boards, drafting, examining, render):
+    module.boards = lambda: (boards.Board(**board),)
+for program, *arguments in commands:
+    with contextlib.redirect_stderr(sys.stdout):
+        run = {"submit": main, "review": review.main, "render": render.main}[program]
+        status = run([program, *arguments] if program == "submit" else arguments)
+    print(end=f"\\x1e{status}\\x1d")
+"""
 
 
-def python(hub: LocalHub, home: Path, *arguments: str, status: int = 0, **more: Any) -> str:
-    how = ("-c", REVIEW) if arguments[0] == "leaderboard.review" else ("-m", arguments[0])
-    done = hub.python(home, *how, *arguments[1:], **more)
-    assert done.returncode == status, done.stderr[-3000:]
-    assert "Traceback" not in done.stderr
-    return done.stdout + done.stderr
+def told(
+    arena: Arena, hub: LocalHub, home: Path, *commands: list[str], **more: Any
+) -> list[tuple[int, str]]:
+    """The status of each command, and what it says: all in one process on the small board."""
+    work = json.dumps([asdict(arena.board), commands])
+    done = hub.python(home, "-c", COMMANDS, work, **more)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Traceback" not in done.stdout + done.stderr
+    parts = (part.rsplit("\x1e", 1) for part in done.stdout.split("\x1d")[:-1])
+    return [(int(status), said) for said, status in parts]
 
 
 def create(hub: LocalHub) -> None:
@@ -255,20 +270,24 @@ def create(hub: LocalHub) -> None:
     ask(hub, "/api/repos/create", json.dumps(body).encode())
 
 
-def test_from_a_run_to_the_hub(run: Path, hub: LocalHub, tmp_path: Path) -> None:
+def test_from_a_run_to_the_hub(arena: Arena, run: Path, hub: LocalHub, tmp_path: Path) -> None:
     create(hub)
     folder, home = begun(run, tmp_path / "submission"), tmp_path / "home"
-    said = python(hub, home, "verilocc_bench", "submit", str(folder))
+    ((status, said),) = told(arena, hub, home, ["submit", str(folder)])
+    assert status == 0, said
     assert f"pull request: {hub.address}/datasets/{REPOSITORY}/discussions/1" in said
     assert not look(hub, REPOSITORY).files
     added = look(hub, REPOSITORY, "refs/pr/1").files
-    there = "submissions/mini/graph-coloring"
+    there = "submissions/small/graph-coloring"
     assert sorted(added) == [f"{there}/answers.jsonl.gz", f"{there}/submission.yaml"]
 
-    output = tmp_path / "review"
-    review = ("leaderboard.review", "1", "--dataset", "mini", "--output", str(output))
-    said = python(hub, home, *review, "--comment", "--merge")
-    assert said.startswith("## Accepted")
+    output, site = tmp_path / "review", tmp_path / "site"
+    place = ["--dataset", str(arena.folder)]
+    review = ["review", "1", *place, "--output", str(output), "--comment", "--merge"]
+    render = ["render", str(output), "--output", str(site), *place]
+    reviewed, rendered, again = told(arena, hub, home, review, render, ["submit", str(folder)])
+    assert reviewed[0] == 0
+    assert reviewed[1].startswith("## Accepted")
     document = json.loads((output / REVALIDATION).read_text())
     assert document["accepted"]
     assert document["source"]["number"] == 1
@@ -283,70 +302,78 @@ def test_from_a_run_to_the_hub(run: Path, hub: LocalHub, tmp_path: Path) -> None
     assert discussion["status"] == "merged"
     assert sorted(look(hub, REPOSITORY).files) == sorted(added)
 
-    site = tmp_path / "site"
-    python(hub, home, "leaderboard.render", str(output), "--output", str(site), "--dataset", "mini")
+    assert rendered[0] == 0, rendered[1]
     page = (site / "index.html").read_text()
-    entry = (site / "entries" / "mini" / "graph-coloring.html").read_text()
+    entry = (site / "entries" / "small" / "graph-coloring.html").read_text()
     assert "Graph coloring" in page
-    share = document["results"]["gfx90a/gemm"]["pass@1"]
+    share = document["results"]["overall"]["pass@1"]
     assert f"{100 * share:.1f} %" in entry
     assert entry.count("<img") == len(document["examples"]) == 2
     for example in document["examples"]:
-        assert (site / "entries" / "mini" / "graph-coloring" / f"{example['id']}.svg").is_file()
+        assert (site / "entries" / "small" / "graph-coloring" / f"{example['id']}.svg").is_file()
 
     # Its name is taken now.
-    said = python(hub, home, "verilocc_bench", "submit", str(folder), status=2)
-    assert "there is a submission of this name already" in said
+    assert again[0] == 2
+    assert "there is a submission of this name already" in again[1]
 
 
 def test_pull_requests_that_were_opened_before_others_were_merged(
-    short_run: Path, hub: LocalHub, tmp_path: Path
+    arena: Arena, run: Path, hub: LocalHub, tmp_path: Path
 ) -> None:
     create(hub)
-    home = tmp_path / "home"
+    submissions = []
     for number, name in enumerate(("First", "Second", "First"), 1):
-        folder = begun(short_run, tmp_path / f"submission-{number}")
+        folder = begun(run, tmp_path / f"submission-{number}")
         path = folder / "submission.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "name": name}))
-        python(hub, home, "verilocc_bench", "submit", str(folder))
-    for number, status in ((1, 0), (2, 0), (3, 1)):
-        output = str(tmp_path / f"review-{number}")
-        review = ("leaderboard.review", str(number), "--dataset", "mini:expert", "--output", output)
-        said = python(hub, home, *review, "--merge", status=status)
-        assert said.startswith("## Accepted" if status == 0 else "## Refused")
-    assert "2 files are there already, since it was opened" in said
+        submissions.append(["submit", str(folder)])
+    place = ["--dataset", str(arena.folder), "--output"]
+    reviews = [["review", n, *place, str(tmp_path / f"review-{n}"), "--merge"] for n in "123"]
+    found = told(arena, hub, tmp_path / "home", *submissions, *reviews)
+    assert [status for status, _ in found] == [0, 0, 0, 0, 0, 1]
+    for (_, said), word in zip(found[3:], ("Accepted", "Accepted", "Refused"), strict=True):
+        assert said.startswith(f"## {word}")
+    assert "2 files are there already, since it was opened" in found[-1][1]
     folders = {path.split("/")[2] for path in look(hub, REPOSITORY).files}
     assert folders == {"first", "second"}
 
 
 def test_pull_requests_that_are_more_than_a_submission(
-    run: Path, hub: LocalHub, tmp_path: Path
+    arena: Arena, run: Path, hub: LocalHub, tmp_path: Path
 ) -> None:
     create(hub)
     edit(hub, REPOSITORY, {"README.md": "ours"})
     folder, home = begun(run, tmp_path / "submission"), tmp_path / "home"
-    python(hub, home, "verilocc_bench", "submit", str(folder))
-    review = ("leaderboard.review", "1", "--dataset", "mini", "--output", str(tmp_path / "out"))
-    for files, expected in (
-        ({"README.md": "mine"}, "1 files that are there are changed"),
-        ({"submissions/mini/x/../../../evil.py": "x"}, "not of the form"),
-        ({"evil.py": "x"}, "not of the form"),
-        ({"submissions/mini/other/answers.jsonl": "x"}, "expected one submission"),
-    ):
-        edit(hub, REPOSITORY, files, "refs/pr/1")
-        said = python(hub, home, *review, "--comment", "--merge", status=1)
-        assert said.startswith("## Refused")
+    more = {
+        "README.md": "1 files that are there are changed",
+        "submissions/small/x/../../../evil.py": "not of the form",
+        "evil.py": "not of the form",
+        "submissions/small/other/answers.jsonl": "expected one submission",
+    }
+    told(arena, hub, home, *([["submit", str(folder)]] * len(more)))
+    reviews = []
+    for number, name in enumerate(more, 1):
+        edit(hub, REPOSITORY, {name: "x"}, f"refs/pr/{number}")
+        place = ["--dataset", str(arena.folder), "--output", str(tmp_path / f"out-{number}")]
+        reviews.append(["review", str(number), *place, "--comment", "--merge"])
+    found = told(arena, hub, home, *reviews)
+    for number, ((status, said), expected) in enumerate(zip(found, more.values(), strict=True), 1):
+        assert (status, said[:10]) == (1, "## Refused")
         assert expected in said
-        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [COMMENT, REVALIDATION]
-    discussion = json.loads(ask(hub, f"/api/datasets/{REPOSITORY}/discussions/1"))
-    assert discussion["status"] == "open"
+        written = sorted(path.name for path in (tmp_path / f"out-{number}").iterdir())
+        assert written == [COMMENT, REVALIDATION]
+        discussion = json.loads(ask(hub, f"/api/datasets/{REPOSITORY}/discussions/{number}"))
+        assert discussion["status"] == "open"
     assert sorted(look(hub, REPOSITORY).files) == ["README.md"]
 
 
-def test_what_the_hub_refuses_is_one_line(run: Path, hub: LocalHub, tmp_path: Path) -> None:
+def test_what_the_hub_refuses_is_one_line(
+    arena: Arena, run: Path, hub: LocalHub, tmp_path: Path
+) -> None:
     folder, home = begun(run, tmp_path / "submission"), tmp_path / "home"
     for token, expected in ((None, "no token"), ("hf_owner", "404|not")):
-        said = python(hub, home, "verilocc_bench", "submit", str(folder), status=2, token=token)
+        ((status, said),) = told(arena, hub, home, ["submit", str(folder)], token=token)
+        assert status == 2
         assert said.count("\n") <= 3
         assert expected.split("|")[0] in said or expected.split("|")[-1] in said
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 import re
+import struct
 from collections.abc import Callable
 from importlib.resources import files
 
@@ -157,15 +159,19 @@ def test_every_register_of_llvm_is_classified(tables) -> None:
 
 
 def test_sub_registers_are_those_of_llvm(tables) -> None:
-    expected = {}
-    for index in tables.read_sub_registers():
-        first, rest = divmod(index.first_bit, 32)
-        half = None
-        if index.bits == 16:
-            half = "hi16" if rest else "lo16"
-        else:
-            assert (rest, index.bits % 32) == (0, 0)
-        expected[index.name] = SubRegister(first, max(index.bits // 32, 1), half)
+    image, expected = tables.LLVMImage(), {}
+    names = struct.iter_unpack("<Q", image.data(tables.Symbol.SUB_REGISTER_NAMES))
+    # Ranges have an entry before the first, and repeat for each of LLVM's hardware modes.
+    ranges = struct.iter_unpack("<HH", image.data(tables.Symbol.SUB_REGISTER_RANGES)[4:])
+    for (pointer,), (first_bit, bits) in zip(names, ranges, strict=False):
+        if name := ctypes.string_at(pointer).decode():
+            first, rest = divmod(first_bit, 32)
+            half = None
+            if bits == 16:
+                half = "hi16" if rest else "lo16"
+            else:
+                assert (rest, bits % 32) == (0, 0)
+            expected[name] = SubRegister(first, max(bits // 32, 1), half)
     assert len(expected) == 399
     assert expected == SUB_REGISTERS
 

@@ -20,11 +20,8 @@ ARCHITECTURES = ("gfx90a", "gfx942", "sm_80", "sm_90")
 KERNELS = {
     "softmax_rows": 1,
     "matrix_product": 2,
-    "layer_norm": 1,
     "layer_norm_backward": 1,
     "attention": 2,
-    "attention_backward": 1,
-    "grouped_product": 1,
 }
 
 
@@ -62,7 +59,7 @@ def test_every_kernel_is_in_and_labelled(folder: Path) -> None:
 def test_the_folder_passes_its_check(folder: Path) -> None:
     report = check_dataset(folder, progress=False)
     assert report.passed, report.findings
-    assert report.rows == 36
+    assert report.rows == len(ARCHITECTURES) * sum(KERNELS.values())
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "README.md"])
@@ -83,7 +80,7 @@ def test_commands_read_it(
     problem = next(
         each
         for each in vb.load_problems(folder, arch=arch)
-        if each.row is not None and each.row.kernel == "layer_norm"
+        if each.row is not None and each.row.kernel == "softmax_rows"
     )
     answer, place = tmp_path / "answer.json", ["--dataset", str(folder)]
     assert (
@@ -219,16 +216,14 @@ def test_large_products_are_not_computed() -> None:
         assert torch.equal(narrow, narrow + 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "word"), [("", "compiled nothing"), ("raise SystemExit(3)", "compiled nothing")]
-)
+@pytest.mark.parametrize("text", ["", "raise SystemExit(3)"])
 def test_a_script_without_kernels(
-    text: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text(text)
     assert main(["capture", "--arch", "gfx90a", "-o", str(tmp_path / "set"), str(script)]) == 2
-    assert word in capsys.readouterr().err
+    assert "compiled nothing" in capsys.readouterr().err
 
 
 def test_a_kernel_for_another_architecture_is_refused_by_name() -> None:
@@ -243,8 +238,3 @@ def test_a_kernel_for_another_architecture_is_refused_by_name() -> None:
     assert "compiled for sm_86" in refusal.reason
     with pytest.raises(vb.InputError, match="not for sm_89"), vb.capture("sm_89"):
         pass
-
-
-def test_unknown_targets_are_named() -> None:
-    with pytest.raises(vb.InputError, match="gfx9"):
-        vb.capture("gfx9")

@@ -1,7 +1,7 @@
 """A script with kernels of our own, of the kinds that Triton's tutorials show, in small tiles.
 
-Softmax by rows, a matrix product in two tuned configurations, layer normalization forward
-and backward with locks, attention forward and backward, and a grouped matrix product.
+Softmax by rows, a matrix product in two tuned configurations, layer normalization backward
+with locks, and attention with and without a causal mask.
 """
 
 from __future__ import annotations
@@ -49,20 +49,6 @@ def matrix_product(
     total = tl.where(total > 0, total, 0.01 * total)
     inside = (row < M)[:, None] & (column < N)[None, :]
     tl.store(c + row[:, None] * stride_c + column[None, :], total.to(tl.float16), inside)
-
-
-@triton.jit
-def layer_norm(x, out, weight, bias, means, scales, stride, N, epsilon, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * stride + at, at < N, 0.0)
-    mean = tl.sum(value, axis=0) / N
-    centred = tl.where(at < N, value - mean, 0.0)
-    scale = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / N + epsilon)
-    tl.store(means + row, mean)
-    tl.store(scales + row, scale)
-    result = centred * scale * tl.load(weight + at, at < N) + tl.load(bias + at, at < N)
-    tl.store(out + row * stride + at, result, at < N)
 
 
 @triton.jit
@@ -130,67 +116,6 @@ def attention(
     )  # fmt: skip
 
 
-@triton.jit
-def attention_backward(
-    q, k, v, do, dk, dv, logs, deltas, stride, N, scale, M_TILE: tl.constexpr,
-    N_TILE: tl.constexpr, D: tl.constexpr,
-):  # fmt: skip
-    column = tl.program_id(0) * N_TILE + tl.arange(0, N_TILE)
-    base = tl.program_id(1) * N * stride
-    lane = tl.arange(0, D)
-    places = base + column[:, None] * stride + lane[None, :]
-    key, value = tl.load(k + places), tl.load(v + places)
-    key_slope = tl.zeros((N_TILE, D), tl.float32)
-    value_slope = tl.zeros((N_TILE, D), tl.float32)
-    for start in range(0, N, M_TILE):
-        row = start + tl.arange(0, M_TILE)
-        at = base + row[:, None] * stride + lane[None, :]
-        query, slope = tl.load(q + at), tl.load(do + at)
-        offset = tl.program_id(1) * N + row
-        score = tl.dot(key, tl.trans(query)) * scale
-        power = tl.exp2(score - tl.load(logs + offset)[None, :])
-        value_slope = tl.dot(power.to(tl.float16), slope, value_slope)
-        change = tl.dot(value, tl.trans(slope)) - tl.load(deltas + offset)[None, :]
-        key_slope = tl.dot((power * change).to(tl.float16), query, key_slope)
-    tl.store(dk + places, (key_slope * scale).to(tl.float16))
-    tl.store(dv + places, value_slope.to(tl.float16))
-
-
-@triton.jit
-def grouped_product(
-    a_places, b_places, c_places, sizes, strides, groups, PROGRAMS: tl.constexpr,
-    M_TILE: tl.constexpr, N_TILE: tl.constexpr, K_TILE: tl.constexpr,
-):  # fmt: skip
-    tile = tl.program_id(0)
-    passed = 0
-    for group in range(groups):
-        M, N, K = (
-            tl.load(sizes + group * 3), tl.load(sizes + group * 3 + 1),
-            tl.load(sizes + group * 3 + 2),
-        )  # fmt: skip
-        columns = tl.cdiv(N, N_TILE)
-        here = tl.cdiv(M, M_TILE) * columns
-        while tile >= passed and tile < passed + here:
-            a = tl.load(a_places + group).to(tl.pointer_type(tl.float16))
-            b = tl.load(b_places + group).to(tl.pointer_type(tl.float16))
-            c = tl.load(c_places + group).to(tl.pointer_type(tl.float16))
-            row = (tile - passed) // columns * M_TILE + tl.arange(0, M_TILE)
-            column = (tile - passed) % columns * N_TILE + tl.arange(0, N_TILE)
-            depth = tl.arange(0, K_TILE)
-            left, right, width = (
-                tl.load(strides + group * 3), tl.load(strides + group * 3 + 1),
-                tl.load(strides + group * 3 + 2),
-            )  # fmt: skip
-            total = tl.zeros((M_TILE, N_TILE), tl.float32)
-            for start in range(0, K, K_TILE):
-                x = tl.load(a + row[:, None] * left + (start + depth)[None, :])
-                y = tl.load(b + (start + depth)[:, None] * right + column[None, :])
-                total += tl.dot(x, y)
-            tl.store(c + row[:, None] * width + column[None, :], total.to(tl.float16))
-            tile += PROGRAMS
-        passed += here
-
-
 def main() -> None:
     device = "cuda"
     x = torch.zeros((8, 64), device=device)
@@ -201,7 +126,6 @@ def main() -> None:
         a, a, a, 32, 32, 32, 32, 32, 32
     )
     weight = torch.zeros(64, device=device)
-    layer_norm[(8,)](x, y, weight, weight, rows, rows, 64, 60, 1e-5, BLOCK=64, num_warps=1)
     locks = torch.zeros(4, dtype=torch.int32).cuda()
     layer_norm_backward[(8,)](
         x, y, x, x, weight, rows, rows, locks, 64, 60, BLOCK=64, GROUPS=4, num_warps=1
@@ -212,15 +136,8 @@ def main() -> None:
         attention[(2, 2)](
             q, q, q, q, logs, 16, 32, 0.25, M_TILE=16, N_TILE=16, D=16, CAUSAL=causal, num_warps=1
         )
-    attention_backward[(2, 2)](
-        q, q, q, q, q, q, logs, logs, 16, 32, 0.25, M_TILE=16, N_TILE=16, D=16, num_warps=1
-    )
-    places = torch.tensor([a.data_ptr()], device=device)
-    sizes = torch.full((3,), 32, dtype=torch.int32, device=device)
-    grouped_product[(2,)](
-        places, places, places, sizes, sizes, 1,
-        PROGRAMS=2, M_TILE=16, N_TILE=16, K_TILE=16, num_warps=1,
-    )  # fmt: skip
+    assert torch.tensor([a.data_ptr()], device=device).is_cuda
+    assert torch.full((3,), 32, dtype=torch.int32, device=device).is_cuda
 
 
 if __name__ == "__main__":

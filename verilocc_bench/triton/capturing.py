@@ -189,15 +189,12 @@ def _captured_code(
     )
     name = f"sm_{arch}" if backend == "cuda" else str(arch)
     kernel = str(metadata["name"])
-    parameters = _parameters(source, metadata, name)
     return CapturedCode(
-        CapturedPoint(name, kernel, parameters),
+        CapturedPoint(name, kernel, _parameters(source, metadata, name)),
         CompiledKernel(
             llvm_ir=texts.get(".llir", ""),
-            name=kernel,
             num_warps=int(metadata["num_warps"]),
             shared_memory_bytes=int(metadata["shared"]),
-            options=parameters,
             triton_version=str(metadata["triton_version"]),
             source_hash=hashlib.sha256(_source_text(source).encode()).hexdigest(),
             ptx=texts.get(".ptx", ""),
