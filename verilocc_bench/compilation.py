@@ -150,12 +150,11 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
-        """Leaves the code without what it calls: the whole links each part once."""
+        """Adds what the code calls."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
-
-    def with_all_called(self) -> list[Any]:
-        """The libraries that a whole with this part consists of."""
-        return list(dict.fromkeys([self, *self._linking_libraries]))
 
 
 def _part(dispatcher: Any, signature: object) -> object:
@@ -179,9 +178,7 @@ def _part(dispatcher: Any, signature: object) -> object:
             library=_Part(context.codegen(), dispatcher.py_func.__qualname__),
             pipeline_class=compiler.pipeline_class,
         )._replace(entry_point=object())
-        context.insert_user_function(
-            known.entry_point, known.fndesc, known.library.with_all_called()
-        )
+        context.insert_user_function(known.entry_point, known.fndesc, [known.library])
         dispatcher.overloads[tuple(arguments)] = known
     return known.entry_point
 
