@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.amdgpu.machine_ir import ROWS, load
-from tests.backends.amdgpu.test_mir_syntax import mir
+from tests.backends.amdgpu.mir_texts import mir
 from tests.backends.amdgpu.test_own_answer import ir_of
 from tests.sampling import one_of_each_kernel
 from verilocc_bench.backends.amdgpu.kernel import read_kernel
