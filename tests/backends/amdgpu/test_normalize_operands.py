@@ -230,7 +230,8 @@ attributes #0 = {{ {} }}
 def test_budgets_follow_from_attributes(
     attributes: str, threads: int | None, files: dict[str, int]
 ) -> None:
-    function = normalized("    KILL", UNASSIGNED, ir=IR.format(attributes), threads=threads).function
+    ir = IR.format(attributes)
+    function = normalized("    KILL", UNASSIGNED, ir, threads=threads).function
     assert {file.name: file.count for file in function.files} == {"vcc": 2, **files}
 
 
