@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import in_turns
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.dynamic_memory import (
     kernels_with_dynamic_memory,
@@ -66,8 +67,9 @@ def test_all_kernels_of_a_module(arch: str, llc: Llc) -> None:
     assert with_dynamic_sizes(made, kernels) == expected
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize("name", ["itself", "unaligned", "without"])
+@pytest.mark.parametrize(
+    ("name", "arch"), in_turns(["itself", "unaligned", "without"], ["gfx90a", "gfx942"])
+)
 def test_lowered_code(name: str, arch: str, llc: Llc) -> None:
     kernel = read_kernel(LLVM_IR.encode(), Path("own.ll"), ReadOptions(arch, name))
     answer = BUILT_IN["linear-scan"].allocate(Request(kernel.problem))

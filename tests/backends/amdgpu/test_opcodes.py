@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.backends.amdgpu.one_instruction import kernel_of_opcode, module, with_instruction
+from tests.sampling import in_turns
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, LlcFailed, run_llc
@@ -110,8 +111,7 @@ def test_opcodes_that_a_target_lacks_are_refused_by_name(opcode: str, arch: str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize("opcode", LACKING)
+@pytest.mark.parametrize(("opcode", "arch"), in_turns(LACKING, ["gfx90a", "gfx942"]))
 def test_llc_makes_no_code_of_them(opcode: str, arch: str, llc: object) -> None:
     before = BEFORE + "    $m0 = IMPLICIT_DEF\n"
     assert not is_code([with_instruction("k", LACKING[opcode], before)], arch)
