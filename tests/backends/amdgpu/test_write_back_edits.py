@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import pytest
 
 from tests.backends.amdgpu.machine_ir import ROWS, SPLIT_ROWS, Kernel, answer_of, load, split_answer
 from tests.backends.amdgpu.test_write_back import body_of, small
-from tests.sampling import few_rows
+from tests.sampling import few_rows, in_turns
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, run_llc
 from verilocc_bench.backends.amdgpu.write_back import LoweredMir
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import VirtualLanes
+from verilocc_bench.ir import Operand, VirtualLanes
 
 pytestmark = pytest.mark.slow
 
 Llc = Callable[..., str]
 # One of each architecture, with loops, and with AGPRs in the budget.
 CHOSEN = [
-    next(row for row in ROWS if (row.arch, row.kernel) == (arch, "gemm_weight_only"))
+    min((r for r in ROWS if (r.arch, r.kernel) == (arch, "gemm")), key=lambda r: r.n_instructions)
     for arch in ("gfx90a", "gfx942")
 ]
 chosen = pytest.mark.parametrize("row", CHOSEN, ids=lambda row: row.arch)
+
+
+@cache
+def subject(row: Row) -> tuple[Kernel, dict[str, str]]:
+    """The kernel and linear-scan's answer."""
+    return load(row), answer_of(load(row), "linear-scan")
 
 
 def code(lowered: LoweredMir, arch: str) -> str:
@@ -42,31 +49,22 @@ def values(kernel: Kernel, answer: dict[str, str], file: str) -> tuple[int, int,
         for index, instruction in enumerate(each.instructions):
             if len(found) == 2:
                 return block, index, found[0], found[1]
-            later = {
-                use.location.register
-                for i in each.instructions[index + 2 :]
-                for use in i.uses
-                if isinstance(use.location, VirtualLanes)
-            }
-            for name in (f"%{n}" for n in defined(instruction.definitions)):
-                register_class = function.virtual_registers[int(name[1:])]
-                single = register_class.width == 1 and answer[name].startswith(file)
-                if single and int(name[1:]) in later and name not in found:
-                    found.append(name)
+            later = {n for i in each.instructions[index + 2 :] for n in registers(i.uses)}
+            for number in registers(instruction.definitions):
+                name, width = f"%{number}", function.virtual_registers[number].width
+                if width == 1 and answer[name].startswith(file) and number in later:
+                    found += [] if name in found else [name]
     raise AssertionError("no such values")
 
 
-def defined(operands) -> Iterator[int]:  # type: ignore[no-untyped-def]
-    for operand in operands:
-        if isinstance(operand.location, VirtualLanes):
-            yield operand.location.register
+def registers(operands: Sequence[Operand]) -> list[int]:
+    locations = (operand.location for operand in operands)
+    return [each.register for each in locations if isinstance(each, VirtualLanes)]
 
 
-@chosen
-@pytest.mark.parametrize("file", ["v", "s"])
-def test_a_swap_there_and_back(row: Row, file: str, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
+@pytest.mark.parametrize(("file", "row"), in_turns(["v", "s"], CHOSEN))
+def test_a_swap_there_and_back(file: str, row: Row, llc: Llc) -> None:
+    kernel, answer = subject(row)
     block, index, one, other = values(kernel, answer, file)
     swap = {"at": [block, index], "move": [[one, other], [other, one]]}
     lowered = kernel.lower_split(split_answer(answer, insert=[swap, swap]))
@@ -76,8 +74,7 @@ def test_a_swap_there_and_back(row: Row, file: str, llc: Llc) -> None:
 
 @chosen
 def test_a_spill_and_its_reload_reach_scratch_memory(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
+    kernel, answer = subject(row)
     block, index, one, other = values(kernel, answer, "v")
     insert = [
         {"at": [block, index], "spill": ["slot7", one]},
@@ -95,11 +92,9 @@ def test_a_spill_and_its_reload_reach_scratch_memory(row: Row, llc: Llc) -> None
     assert int(segment[1]) >= 8
 
 
-@chosen
-@pytest.mark.parametrize("to_memory", [False, True])
-def test_spilled_scalars_go_to_lanes_or_to_memory(row: Row, to_memory: bool, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
+@pytest.mark.parametrize(("to_memory", "row"), in_turns([False, True], CHOSEN))
+def test_spilled_scalars_go_to_lanes_or_to_memory(to_memory: bool, row: Row, llc: Llc) -> None:
+    kernel, answer = subject(row)
     block, index, one, _ = values(kernel, answer, "s")
     insert = [
         {"at": [block, index], "spill": ["slot0", one]},
@@ -115,8 +110,7 @@ def test_spilled_scalars_go_to_lanes_or_to_memory(row: Row, to_memory: bool, llc
 
 @chosen
 def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
+    kernel, answer = subject(row)
     block, index, one, other = values(kernel, answer, "v")
     first, second = (f"%{len(answer) + n}" for n in range(2))
     at = [block, index]
@@ -153,8 +147,7 @@ def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
 
 @chosen
 def test_constants_are_made_again(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
+    kernel, answer = subject(row)
     constants = kernel.target.constant_opcodes
     lowered_opcodes = set()
     for block, index, instruction in kernel.problem.function.instructions():
@@ -176,8 +169,7 @@ def test_constants_are_made_again(row: Row, llc: Llc) -> None:
 
 @chosen
 def test_every_edge_can_hold_moves(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
+    kernel, answer = subject(row)
     _, _, one, other = values(kernel, answer, "v")
     swap = [[one, other], [other, one]]
     insert = [
