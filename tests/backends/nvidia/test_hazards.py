@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled, code
+from tests.backends.nvidia.assembled_kernels import (
+    LOOP,
+    PRODUCT,
+    START,
+    assembled,
+    code,
+    entry,
+    module,
+)
 from verilocc_bench.backends.nvidia.flow import opcode_stem
 from verilocc_bench.backends.nvidia.hazards import HazardKind, find_hazards
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
@@ -24,11 +32,6 @@ def changed(function: SassFunction, index: int, instruction: SassInstruction) ->
     instructions = list(function.instructions)
     instructions[index] = instruction
     return replace(function, instructions=tuple(instructions))
-
-
-@pytest.mark.parametrize(("ptx", "name"), [(LOOP, "sums"), (PRODUCT, "product")])
-def test_the_compilers_own_code_has_none(ptx: str, name: str) -> None:
-    assert find_hazards(code(assembled(ptx), name)) == ()
 
 
 def test_a_wait_that_is_taken_away_is_a_hazard(loop: SassFunction) -> None:
@@ -76,59 +79,47 @@ def test_what_happens_on_one_path_only_counts(loop: SassFunction) -> None:
     )
 
 
-FP64 = """
-.version 8.7
-.target sm_80
-.address_size 64
-.visible .entry doubles(.param .u64 data)
-.reqntid 32
-{
-    .reg .b64 %address<3>;
-    .reg .f64 %d<8>;
-    .reg .pred %p;
-    ld.param.u64 %address0, [data];
-    cvta.to.global.u64 %address1, %address0;
-    ld.global.f64 %d0, [%address1];
-    ld.global.f64 %d1, [%address1+8];
-    add.f64 %d2, %d0, %d1;
-    fma.rn.f64 %d3, %d2, %d1, %d0;
-    mul.f64 %d4, %d3, %d2;
-    setp.gt.f64 %p, %d4, %d0;
-    selp.f64 %d5, %d4, %d3, %p;
-    fma.rn.f64 %d6, %d5, %d4, %d3;
-    st.global.f64 [%address1], %d6;
-    ret;
-}
-"""
-SPECIAL = """
-.version 8.7
-.target sm_80
-.address_size 64
-.visible .entry specials(.param .u64 data)
-.reqntid 32
-{
-    .reg .b64 %address<3>;
-    .reg .f32 %f<8>;
-    .reg .b32 %b<8>;
-    ld.param.u64 %address0, [data];
-    cvta.to.global.u64 %address1, %address0;
-    ld.global.f32 %f0, [%address1];
-    ld.global.b32 %b0, [%address1+4];
+DOUBLES = module(
+    entry(
+        "doubles",
+        f"""{START}
+    ld.global.f64 %e0, [%d1];
+    ld.global.f64 %e1, [%d1+8];
+    add.f64 %e2, %e0, %e1;
+    fma.rn.f64 %e3, %e2, %e1, %e0;
+    mul.f64 %e4, %e3, %e2;
+    setp.gt.f64 %p0, %e4, %e0;
+    selp.f64 %e5, %e4, %e3, %p0;
+    fma.rn.f64 %e6, %e5, %e4, %e3;
+    st.global.f64 [%d1], %e6;
+""",
+    )
+)
+SPECIAL = module(
+    entry(
+        "specials",
+        f"""{START}
+    ld.global.f32 %f0, [%d1];
+    ld.global.b32 %r0, [%d1+4];
     sin.approx.f32 %f1, %f0;
     ex2.approx.f32 %f2, %f0;
-    popc.b32 %b1, %b0;
-    bfind.u32 %b2, %b0;
-    cvt.rn.f32.s32 %f3, %b1;
-    cvt.rzi.s32.f32 %b3, %f2;
+    popc.b32 %r1, %r0;
+    bfind.u32 %r2, %r0;
+    cvt.rn.f32.s32 %f3, %r1;
+    cvt.rzi.s32.f32 %r3, %f2;
     fma.rn.f32 %f4, %f1, %f2, %f3;
-    add.s32 %b4, %b2, %b3;
-    st.global.f32 [%address1], %f4;
-    st.global.b32 [%address1+4], %b4;
-    ret;
-}
-"""
+    add.s32 %r4, %r2, %r3;
+    st.global.f32 [%d1], %f4;
+    st.global.b32 [%d1+4], %r4;
+""",
+    )
+)
 
 
-@pytest.mark.parametrize(("ptx", "name"), [(FP64, "doubles"), (SPECIAL, "specials")])
-def test_units_work_in_order(ptx: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("ptx", "name"),
+    [(LOOP, "sums"), (PRODUCT, "product"), (DOUBLES, "doubles"), (SPECIAL, "specials")],
+)
+def test_the_compilers_own_code_has_none(ptx: str, name: str) -> None:
+    """Units work in order, too."""
     assert find_hazards(code(assembled(ptx), name)) == ()

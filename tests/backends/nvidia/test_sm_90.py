@@ -19,41 +19,30 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.targets import get_target
 
-PRODUCTS = """.version 8.7
-.target sm_90a
-.address_size 64
-.visible .entry products(.param .u64 out, .param .u64 left, .param .u64 right)
-{
-    .reg .b64 %d<4>;
-    .reg .f32 %f<8>;
-    ld.param.u64 %d0, [out];
-    ld.param.u64 %d1, [left];
-    ld.param.u64 %d2, [right];
-    mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000;
-    mov.f32 %f3, 0f00000000; mov.f32 %f4, 0f00000000; mov.f32 %f5, 0f00000000;
-    mov.f32 %f6, 0f00000000; mov.f32 %f7, 0f00000000;
+_SUM = "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}"
+_PRODUCT = f"wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {_SUM}"
+PRODUCTS = kernels.module(
+    kernels.entry(
+        "products",
+        "ld.param.u64 %d0, [out]; ld.param.u64 %d1, [left]; ld.param.u64 %d2, [right];\n"
+        + "".join(f"mov.f32 %f{number}, 0f00000000;\n" for number in range(8))
+        + f"""
     wgmma.fence.sync.aligned;
-    wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
-        {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %d1, %d2, 1, 1, 1, 0, 0;
-    wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
-        {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %d2, %d1, 1, 1, 1, 0, 0;
+    {_PRODUCT}, %d1, %d2, 1, 1, 1, 0, 0;
+    {_PRODUCT}, %d2, %d1, 1, 1, 1, 0, 0;
     wgmma.commit_group.sync.aligned;
     wgmma.wait_group.sync.aligned 0;
-    st.global.v4.f32 [%d0], {%f0, %f1, %f2, %f3};
-    st.global.v4.f32 [%d0 + 16], {%f4, %f5, %f6, %f7};
-    ret;
-}
-"""
-
-
-_KERNEL = """.version 8.7
-.target sm_90a
-.address_size 64
-.visible .entry copies(.param .u64 out, .param .align 64 .b8 map[128], .param .u32 n)
-.reqntid 128
-.maxnreg 128
-{
-    .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<4>; .reg .f32 %f<8>;
+    st.global.v4.f32 [%d0], {{%f0, %f1, %f2, %f3}};
+    st.global.v4.f32 [%d0 + 16], {{%f4, %f5, %f6, %f7}};
+""",
+        ".param .u64 out, .param .u64 left, .param .u64 right",
+    ),
+    target="sm_90a",
+)
+_KERNEL = kernels.module(
+    kernels.entry(
+        "copies",
+        """
     .shared .align 1024 .b8 tile[8192];
     .shared .align 8 .b64 full[2];
     ld.param.u64 %d0, [out];
@@ -76,9 +65,12 @@ ready:
     mul.wide.u32 %d3, %r1, 16;
     add.u64 %d4, %d0, %d3;
     st.global.v4.f32 [%d4], {%f0, %f1, %f2, %f3};
-    ret;
-}
-"""
+""",
+        ".param .u64 out, .param .align 64 .b8 map[128], .param .u32 n",
+        ".reqntid 128\n.maxnreg 128",
+    ),
+    target="sm_90a",
+)
 
 # Tensors copied and awaited in a loop; bulk copies; products of bytes between barriers.
 TENSORS = _KERNEL.replace(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends.nvidia.assembled_kernels import START, entry, module
 from verilocc_bench.backends.nvidia import tools as cuda_tools
 from verilocc_bench.backends.nvidia.tools import (
     assemble,
@@ -18,25 +19,17 @@ from verilocc_bench.backends.nvidia.tools import (
 )
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 
-PTX = """
-.version 8.7
-.target sm_80
-.address_size 64
-.visible .entry twice(.param .u64 data)
-.reqntid 64
-{
-    .reg .b64 %address<3>;
-    .reg .b32 %value<3>;
-    ld.param.u64 %address0, [data];
-    cvta.to.global.u64 %address1, %address0;
-    ld.global.b32 %value0, [%address1];
-    add.s32 %value1, %value0, %value0;
-    st.global.b32 [%address1], %value1;
-    ret;
-}
-"""
-
-
+PTX = module(
+    entry(
+        "twice",
+        f"""{START}
+    ld.global.b32 %r0, [%d1];
+    add.s32 %r1, %r0, %r0;
+    st.global.b32 [%d1], %r1;
+""",
+        directives=".reqntid 64",
+    )
+)
 needs_tools = pytest.mark.usefixtures("cuda")
 
 
