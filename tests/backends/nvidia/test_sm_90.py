@@ -144,7 +144,7 @@ def test_a_cubin_without_its_register_count_is_refused() -> None:
 @pytest.mark.parametrize(
     ("ptx", "opcodes"),
     [
-        (kernels.LOOP, "MUFU.EX2"),
+        pytest.param(kernels.LOOP, "MUFU.EX2", marks=pytest.mark.exhaustive),
         (PRODUCTS, "HGMMA.64x16x16.F32"),
         (TENSORS, "UTMALDG.2D UTMASTG.2D UTMAREDG.1D.ADD SYNCS.EXCH.64 UTMACMDFLUSH"),
         (BULK, "UBLKCP.S.G UBLKCP.G.S SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.CCTL.IV ELECT"),

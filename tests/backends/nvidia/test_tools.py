@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.nvidia.assembled_kernels import START, entry, module
+from tests.sampling import in_turns
 from verilocc_bench.backends.nvidia import tools as cuda_tools
 from verilocc_bench.backends.nvidia.tools import (
     assemble,
@@ -101,8 +102,7 @@ def test_what_ptxas_refuses_is_a_rejected_kernel(ptx: str, reason: str) -> None:
 
 
 @needs_tools
-@pytest.mark.parametrize("read", [disassemble, life_ranges])
-@pytest.mark.parametrize("cut", [0, 7, 64, 400])
+@pytest.mark.parametrize(("cut", "read"), in_turns([0, 7, 64, 400], [disassemble, life_ranges]))
 def test_what_is_no_cubin_is_an_input_error(cubin: bytes, cut: int, read) -> None:
     with pytest.raises(InputError, match=r"^a\.cubin: nvdisasm: ") as failure:
         read(cubin[:cut], "a.cubin")
