@@ -15,11 +15,11 @@ from tests.backends.nvidia.assembled_kernels import (
     entry,
     module,
 )
+from tests.backends.nvidia.assembly import NO_BARRIERS, assemble, changed, encoded
 from verilocc_bench.backends.nvidia.flow import opcode_stem
-from verilocc_bench.backends.nvidia.hazards import HazardKind, find_hazards
+from verilocc_bench.backends.nvidia.hazards import Hazard, HazardKind, find_hazards
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
 
-NO_BARRIERS = 7 << 110 | 7 << 113
 WAITS = 0x3F << 116
 
 
@@ -28,55 +28,70 @@ def _loop() -> SassFunction:
     return code(assembled(LOOP), "sums")
 
 
-def changed(function: SassFunction, index: int, instruction: SassInstruction) -> SassFunction:
-    instructions = list(function.instructions)
-    instructions[index] = instruction
-    return replace(function, instructions=tuple(instructions))
+def first(function: SassFunction, stem: str) -> tuple[int, SassInstruction]:
+    instructions = enumerate(function.instructions)
+    return next((n, each) for n, each in instructions if opcode_stem(each.opcode) == stem)
 
 
 def test_a_wait_that_is_taken_away_is_a_hazard(loop: SassFunction) -> None:
     missing = 0
     for index, instruction in enumerate(loop.instructions):
         if instruction.encoding & WAITS:
-            without = replace(instruction, encoding=instruction.encoding & ~WAITS)
-            missing += bool(find_hazards(changed(loop, index, without)))
+            without = changed(loop, index, encoding=instruction.encoding & ~WAITS)
+            missing += bool(find_hazards(without))
     assert missing >= 5
 
 
 def test_a_load_that_counts_nothing_is_read_too_early(loop: SassFunction) -> None:
-    index = next(i for i, x in enumerate(loop.instructions) if opcode_stem(x.opcode) == "LDG")
-    load = loop.instructions[index]
-    hazards = find_hazards(
-        changed(loop, index, replace(load, encoding=load.encoding | NO_BARRIERS))
-    )
+    index, load = first(loop, "LDG")
+    hazards = find_hazards(changed(loop, index, encoding=load.encoding | NO_BARRIERS))
     reads = [h for h in hazards if h.kind is HazardKind.READ_AFTER_WRITE and h.earlier == index]
     assert reads
-    first = load.definitions[0].first
+    base = load.definitions[0].first
     registers = {name for hazard in reads for name in hazard.registers}
-    assert registers <= {f"R{first + offset}" for offset in range(4)}
+    assert registers <= {f"R{base + offset}" for offset in range(4)}
 
 
 def test_what_happens_on_one_path_only_counts(loop: SassFunction) -> None:
     """A store at the end of the loop still reads when the loop begins again."""
-    index = next(i for i, x in enumerate(loop.instructions) if opcode_stem(x.opcode) == "STS")
-    store = loop.instructions[index]
-    value = store.uses[-1]
-    load = next(i for i, x in enumerate(loop.instructions) if opcode_stem(x.opcode) == "MUFU")
-    early = loop.instructions[load]
-    early = replace(early, definitions=(replace(early.definitions[0], first=value.first),))
-    without = replace(store, encoding=store.encoding | NO_BARRIERS)
-    function = changed(changed(loop, index, without), load, early)
-    bare = replace(
-        function,
-        instructions=tuple(
-            replace(i, encoding=i.encoding | NO_BARRIERS) for i in function.instructions
-        ),
-    )
+    index, store = first(loop, "STS")
+    load, early = first(loop, "MUFU")
+    definitions = (replace(early.definitions[0], first=store.uses[-1].first),)
+    function = changed(loop, load, definitions=definitions)
+    bare = encoded(function, lambda _, each: each.encoding | NO_BARRIERS)
     assert any(
         hazard.kind is HazardKind.WRITE_AFTER_READ
         and (hazard.earlier, hazard.later) == (index, load)
         for hazard in find_hazards(bare)
     )
+
+
+def joining(text: str, words: dict[int, int]) -> tuple[Hazard, ...]:
+    """What is found in a function with these encodings, in which nothing else has a barrier."""
+    return find_hazards(encoded(assemble(text), lambda n, _: words.get(n, NO_BARRIERS)))
+
+
+def raised(barrier: int) -> int:
+    return barrier << 110 | 7 << 113
+
+
+@pytest.mark.parametrize("wait", [0, 1])
+def test_where_paths_meet_a_barrier_counts_only_if_it_does_on_both(wait: int) -> None:
+    """A load whose own barrier says that it is done, and after it another on one path alone.
+
+    Loads read their addresses in order, so where the second follows, waiting for its barrier
+    says that the first has read too. At the join only what holds on both paths counts.
+    """
+    text = "LDG.E R0, [R2]\n@P0 BRA L(1)\nLDG.E R4, [R6]\nL1:\nNOP\nMOV R2, 0x1\nEXIT"
+    words = {0: raised(0), 2: raised(1), 3: NO_BARRIERS | 1 << 116 + wait}
+    hazard = Hazard(HazardKind.WRITE_AFTER_READ, 0, 4, ("R2",))
+    assert joining(text, words) == (() if wait == 0 else (hazard,))
+
+
+def test_what_is_outstanding_on_one_path_is_outstanding() -> None:
+    text = "@P0 BRA L(1)\nLDG.E R4, [R6]\nL1:\nNOP\nMOV R2, R4\nEXIT"
+    hazard = Hazard(HazardKind.READ_AFTER_WRITE, 1, 3, ("R4",))
+    assert joining(text, {1: raised(1)}) == (hazard,)
 
 
 DOUBLES = module(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from benchmarks.distance_mining import evidence, mine, refused, table_to_json
-from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.assembly import NO_BARRIERS, assemble, encoded
 from verilocc_bench.backends.nvidia.distance_table import (
     PairKind,
     distance_table,
@@ -27,13 +25,10 @@ WAR, WAW = HazardKind.WRITE_AFTER_READ, HazardKind.WRITE_AFTER_WRITE
 
 def timed(text: str, stalls: dict[int, int], waits: dict[int, int] | None = None) -> SassFunction:
     """A function with these stall counts and wait masks, by instruction; no barrier is raised."""
-    function = assemble(text)
-    instructions = []
-    for index, each in enumerate(function.instructions):
-        word = stalls.get(index, 0) << 105 | 7 << 110 | 7 << 113
-        word |= (waits or {}).get(index, 0) << 116
-        instructions.append(replace(each, encoding=word))
-    return replace(function, instructions=tuple(instructions))
+    return encoded(
+        assemble(text),
+        lambda n, _: stalls.get(n, 0) << 105 | NO_BARRIERS | (waits or {}).get(n, 0) << 116,
+    )
 
 
 def distances(function: SassFunction) -> dict[tuple[int, int], tuple[int, int | None]]:

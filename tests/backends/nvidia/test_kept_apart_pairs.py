@@ -11,7 +11,7 @@ from itertools import combinations
 from operator import or_
 
 from benchmarks.timing_operations import registers_of
-from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.assembly import assemble, encoded
 from tests.backends.nvidia.test_kept_apart import model_of
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
@@ -89,13 +89,13 @@ def function_of(generator: random.Random, *, distinct: bool, loop: bool = False)
     lines += ["L1:"] if loop else []
     lines += [generator.choice(forms).format_map(names) for _ in range(generator.randint(2, 5))]
     lines += ["@P5 BRA L(1)"] if loop else []
-    function = assemble("\n".join([*lines, "EXIT"]))
-    instructions = []
-    for each in function.instructions:
-        word = generator.choice((0, 1, 2, 6, 15)) << 105
-        word |= generator.choice((7, 7, 0, 1)) << 110 | generator.choice((7, 7, 0, 1)) << 113
-        instructions.append(replace(each, encoding=word | generator.choice((0, 0, 0, 1, 2)) << 116))
-    return replace(function, instructions=tuple(instructions))
+
+    def word(*_: object) -> int:
+        found = generator.choice((0, 1, 2, 6, 15)) << 105
+        found |= generator.choice((7, 7, 0, 1)) << 110 | generator.choice((7, 7, 0, 1)) << 113
+        return found | generator.choice((0, 0, 0, 1, 2)) << 116
+
+    return encoded(assemble("\n".join([*lines, "EXIT"])), word)
 
 
 Renaming = dict[tuple[int, int], int]

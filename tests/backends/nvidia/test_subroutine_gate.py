@@ -15,7 +15,7 @@ from tests.backends.nvidia.assembled_kernels import (
     linear_scan,
     permuted,
 )
-from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.assembly import assemble, encoded
 from tests.sampling import in_turns
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.kernel import ReadOptions
@@ -144,8 +144,7 @@ def test_a_copy_of_a_call_jumps_to_its_own_subroutine(monkeypatch: pytest.Monkey
         """
     )
     # The bits of a guard tell the words apart.
-    instructions = (replace(i, encoding=n << 12) for n, i in enumerate(function.instructions))
-    function = replace(function, instructions=tuple(instructions))
+    function = encoded(function, lambda n, _: n << 12)
     place = read_cubin(cubin("sm_80")).kernel("ratios")
     monkeypatch.setattr(context_code, "with_other_code", lambda _data, _kernel, code: code)
     code = with_contexts(b"", place, function, flow.control_flow(function))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled
+from tests.backends.nvidia.assembly import changed as with_fields
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia import flow, normalize, text_gate, webs
@@ -328,8 +329,6 @@ def test_a_fixed_register_that_the_text_frees() -> None:
     code = gated().function
     index = next(n for n, i in enumerate(code.instructions) if i.opcode.startswith("FSETP"))
     fixed = tuple(replace(r, fixed=True) for r in code.instructions[index].definitions)
-    body = list(code.instructions)
-    body[index] = replace(body[index], definitions=fixed)
-    other = replace(code, instructions=tuple(body))
+    other = with_fields(code, index, definitions=fixed)
     with pytest.raises(RejectedKernel, match=r"FSETP.* at .*: the text does not fix P\d"):
         check(normalized.function, normalized.assignment, other)
