@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import random
 from functools import cache
@@ -17,6 +18,7 @@ from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.tools import assemble, find_tool
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin, write_assignment
+from verilocc_bench.dataset import Row, load_raw_row
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, FixedUnits, PhysicalRegister
 
@@ -176,6 +178,12 @@ def assembled(ptx: str, arch: str = "sm_80") -> bytes:
     """The cubin of a kernel above."""
     require_tools()
     return assemble(ptx, architecture=arch)
+
+
+def embedded(row: Row) -> bytes:
+    """The cubin of a row of the embedded dataset."""
+    require_tools()
+    return base64.b64decode(load_raw_row("mini", row.id).content)
 
 
 @cache

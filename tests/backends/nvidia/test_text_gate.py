@@ -5,7 +5,6 @@ No judge can see such a fault: judges know the text alone.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled
+from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled, embedded
 from tests.backends.nvidia.assembly import changed as with_fields
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
@@ -32,7 +31,7 @@ from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
-from verilocc_bench.dataset import load_raw_row
+from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import (
     Assignment,
@@ -236,7 +235,8 @@ def test_a_budget_follows_from_the_limit() -> None:
 @pytest.mark.slow
 def test_calls_that_never_return_are_the_jumps_that_they_are() -> None:
     """nvdisasm would show another liveness of a loop that ptxas leaves by a CALL."""
-    cubin = base64.b64decode(load_raw_row("mini", LEFT_BY_CALL).content)
+    (row,) = (row for row in load_rows("mini").rows if row.id == LEFT_BY_CALL)
+    cubin = embedded(row)
     function = disassembled_function(cubin, "<cubin>")
     (kernel,) = read_cubin(cubin).kernels
     jumping = with_contexts(cubin, kernel, function, flow.control_flow(function))
