@@ -79,29 +79,6 @@ def test_two_functions_have_panes_of_their_own() -> None:
     assert functions["called"].rows[0].marks[0] == Marks(0, 0b1100, 0b1100)
 
 
-def test_more_than_a_hundred_registers() -> None:
-    hundreds = " " * 100 + "11"
-    tens = "".join(str(k // 10 % 10) for k in range(102))
-    units = "".join(str(k % 10) for k in range(102))
-    empty = " " * 102
-    marks = list(empty)
-    marks[7], marks[101] = "v", "^"
-    text = "\n".join(
-        [
-            '\t.section\t.text.wide,"ax",@progbits',
-            " " * 32 + f"// +----{'-' * 102}+",
-            " " * 32 + f"// |{'GPR':^106}|",
-            " " * 32 + f"// |    {hundreds}|",
-            " " * 32 + f"// |    {tens}|",
-            " " * 32 + f"// |  # {units}|",
-            " " * 32 + f"// +----{'-' * 102}+",
-            f"{'        /*0000*/ MOV R101, R7 ;':32}" + f"// |  2 {''.join(marks)}|",
-            " " * 32 + f"// +----{'-' * 102}+",
-        ]
-    )
-    assert parsed(text, "wide").rows[0].marks[0] == Marks(1 << 101, 1 << 7, 1 << 101 | 1 << 7)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
@@ -234,21 +211,33 @@ def test_rows_and_instructions_must_correspond() -> None:
     assert moved == LifeRangeMismatch(0x60, 16, "EXIT", "", "an instruction", "a row at 0x0050")
 
 
-def one_row(general: str = "", predicates: str = "") -> LifeRanges:
-    def pane(marks: str) -> str:
-        count = len(marks.replace(" ", "")) or ""
-        return f" {count:>2} {marks:8}"
-
-    return parsed(
-        '\t.section\t.text.one,"ax",@progbits\n'
-        "                  // +------------+------------+\n"
-        "                  // | GPR        | PRED       |\n"
-        "                  // |  # 01234567|  # 0123456 |\n"
-        "                  // +------------+------------+\n"
-        f"        /*0000*/  // |{pane(general)}|{pane(predicates)}|\n"
-        "                  // +------------+------------+\n",
-        "one",
+def one_row(general: str = "", predicates: str = "", registers: int = 8) -> LifeRanges:
+    """One instruction with these marks, in panes of so many registers and of seven predicates."""
+    sizes, marks = {"GPR": registers, "PRED": 7}, (general, predicates)
+    edge = "+".join("-" * (size + 4) for size in sizes.values())
+    lines = [edge, "|".join(f"{name:^{size + 4}}" for name, size in sizes.items())]
+    for digit in (100, 10, 1):
+        if digit < registers:
+            sign = "#" if digit == 1 else ""
+            panes = (
+                "".join(str(k // digit % 10) if digit < size else " " for k in range(size))
+                for size in sizes.values()
+            )
+            lines.append("|".join(f"{sign:>3} {each}" for each in panes))
+    counts = (len(each.replace(" ", "")) or "" for each in marks)
+    rows = zip(counts, marks, sizes.values(), strict=True)
+    lines += [edge, "|".join(f"{count:>3} {each:{size}}" for count, each, size in rows), edge]
+    codes = ["/*0000*/" if number == len(lines) - 2 else "" for number in range(len(lines))]
+    text = "".join(
+        f"        {code:10}// {'+' if line == edge else '|'}{line}{'+' if line == edge else '|'}\n"
+        for code, line in zip(codes, lines, strict=True)
     )
+    return parsed(f'\t.section\t.text.one,"ax",@progbits\n{text}', "one")
+
+
+def test_more_than_a_hundred_registers() -> None:
+    ranges = one_row(f"{'':7}v{'':93}^", registers=102)
+    assert ranges.rows[0].marks[0] == Marks(1 << 101, 1 << 7, 1 << 101 | 1 << 7)
 
 
 CALL, COPY = "L1:\n@P1 CALL.REL.NOINC L(1)", "LDGSTS.E [R0], [R2.64], P3"
