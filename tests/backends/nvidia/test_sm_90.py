@@ -13,8 +13,8 @@ from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.distance_table import distance_table
 from verilocc_bench.backends.nvidia.hazards import find_hazards
-from verilocc_bench.backends.nvidia.kernel import machine_problem, read_kernel
-from verilocc_bench.backends.nvidia.write_back import RunVerdict
+from verilocc_bench.backends.nvidia.kernel import SassKernel, machine_problem, read_kernel
+from verilocc_bench.backends.nvidia.write_back import RunVerdict, write_assignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.targets import get_target
@@ -125,6 +125,10 @@ again:
 )
 
 
+def read(ptx: str, architecture: str = "sm_90a") -> SassKernel:
+    return read_kernel(kernels.assembled(ptx, architecture), Path("k.cubin"), ReadOptions())
+
+
 def test_the_register_count_stands_in_the_information_alone() -> None:
     (kernel,) = read_cubin(kernels.assembled(kernels.LOOP, "sm_90")).kernels
     assert kernel.register_count_offset is None
@@ -153,29 +157,21 @@ def test_a_cubin_without_its_register_count_is_refused() -> None:
     ids=["loop", "products", "tensors", "bulk", "bytes"],
 )
 def test_a_kernel_is_read_and_written_back(ptx: str, opcodes: str) -> None:
-    cubin = kernels.assembled(ptx, "sm_90" if ptx == kernels.LOOP else "sm_90a")
-    kernel = read_kernel(cubin, Path("kernel.cubin"), ReadOptions())
+    kernel = read(ptx, "sm_90" if ptx == kernels.LOOP else "sm_90a")
     assert {*opcodes.split()} <= {each.opcode for each in kernel.code.function.instructions}
     assert not find_hazards(kernel.code.function)
     assert kernel.problem.target is get_target("sm_90")
-    problem = kernel.code.normalized
-    same = kernels.lowered_kernel(cubin, problem, problem.assignment)
-    assert same.data == cubin
+    same = write_assignment(kernel.code, kernel.code.normalized.assignment)
+    assert same.data == kernel.code.cubin
     assert same.verdict is RunVerdict.COMPILERS_OWN
-    other = kernels.lowered_kernel(cubin, problem, linear_scan(machine_problem(kernel)))
+    other = write_assignment(kernel.code, linear_scan(machine_problem(kernel)))
     assert other.verdict is RunVerdict.BY_THE_RULES
 
 
 def test_limits_of_registers_that_change_are_refused_by_name() -> None:
     ptx = _KERNEL.replace("PARTS", "setmaxnreg.dec.sync.aligned.u32 40;")
     with pytest.raises(InputError, match=r"USETMAXREG.* one budget for all of its code"):
-        read_kernel(kernels.assembled(ptx, "sm_90a"), Path("kernel.cubin"), ReadOptions())
-
-
-def test_a_copy_reads_its_uniform_registers_until_its_barrier() -> None:
-    copy = "UTMALDG.2D [UR8], [UR18]"
-    found = find_hazards(assemble(f"{copy}\nUMOV UR11, UR4\nUMOV UR12, UR4\nEXIT", "sm_90"))
-    assert [(each.later, each.registers) for each in found] == [(1, ("UR11",))]
+        read(ptx)
 
 
 def test_the_guard_of_one_thread_does_not_decide_the_branch_of_a_warp() -> None:
@@ -203,7 +199,7 @@ def test_ptx_for_sm_90_is_refused_for_sm_80() -> None:
 
 
 def test_an_accumulator_of_f32_starts_at_a_multiple_of_four() -> None:
-    kernel = read_kernel(kernels.assembled(PRODUCTS, "sm_90a"), Path("kernel.cubin"), ReadOptions())
+    kernel = read(PRODUCTS)
     text = print_function(kernel.problem.function)
     assert "class R8 8 R/4" in text
     assert "HGMMA.64x16x16.F32" in text
@@ -223,44 +219,39 @@ def test_r2ur_has_a_fixed_latency_on_sm_90(architecture: str, variable: bool) ->
     assert move.variable_latency is variable
 
 
+GROUPS = """
+    HGMMA.64x16x16.F32 R24, gdesc[UR8], RZ, !UPT
+    HGMMA.64x16x16.F32 R24, gdesc[UR12], R24, gsb0
+    HGMMA.64x16x16.F32 R56, gdesc[UR8], RZ, !UPT, gsb0
+    WARPGROUP.DEPBAR.LE gsb0, {}
+    FADD R2, R24, R24
+    FADD R3, R56, R56
+    EXIT
+"""
+FACTOR = """
+    HGMMA.64x16x16.F32 R24, R40, gdesc[UR8].tnspB, R24, gsb0
+    MOV R41, R2
+    WARPGROUP.DEPBAR.LE gsb0, 0x0
+    MOV R42, R2
+    EXIT
+"""
+
+
 @pytest.mark.parametrize(
-    ("wait", "found"),
+    ("text", "found"),
     [
-        ("WARPGROUP.DEPBAR.LE gsb0, 0x0", set()),
-        ("WARPGROUP.DEPBAR.LE gsb0, 0x1", {"R56"}),
-        ("WARPGROUP.DEPBAR.LE gsb0, 0x2", {"R24", "R56"}),
+        # A wait covers all groups but the last ones.
+        (GROUPS.format("0x0"), set()),
+        (GROUPS.format("0x1"), {"R56"}),
+        (GROUPS.format("0x2"), {"R24", "R56"}),
+        # A factor in registers is read until the wait, a copy's registers until its barrier.
+        (FACTOR, {"R41"}),
+        ("UTMALDG.2D [UR8], [UR18]\nUMOV UR11, UR4\nUMOV UR12, UR4\nEXIT", {"UR11"}),
     ],
 )
-def test_a_wait_covers_all_groups_but_the_last_ones(wait: str, found: set[str]) -> None:
-    function = assemble(
-        f"""
-        HGMMA.64x16x16.F32 R24, gdesc[UR8], RZ, !UPT
-        HGMMA.64x16x16.F32 R24, gdesc[UR12], R24, gsb0
-        HGMMA.64x16x16.F32 R56, gdesc[UR8], RZ, !UPT, gsb0
-        {wait}
-        FADD R2, R24, R24
-        FADD R3, R56, R56
-        EXIT
-        """,
-        "sm_90",
-    )
-    hazards = find_hazards(function)
+def test_what_is_not_waited_for(text: str, found: set[str]) -> None:
+    hazards = find_hazards(assemble(text, "sm_90"))
     assert {register for hazard in hazards for register in hazard.registers} == found
-
-
-def test_a_factor_in_registers_is_read_until_the_wait() -> None:
-    function = assemble(
-        """
-        HGMMA.64x16x16.F32 R24, R40, gdesc[UR8].tnspB, R24, gsb0
-        MOV R41, R2
-        WARPGROUP.DEPBAR.LE gsb0, 0x0
-        MOV R42, R2
-        EXIT
-        """,
-        "sm_90",
-    )
-    hazards = find_hazards(function)
-    assert [(hazard.later, hazard.registers) for hazard in hazards] == [(1, ("R41",))]
 
 
 def test_each_architecture_has_distances_of_its_own() -> None:
