@@ -10,10 +10,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any
 
 import pytest
 
+from tests.backends.function_edits import (
+    Edit,
+    changed,
+    definition,
+    use,
+    with_block,
+    with_budget,
+    with_instruction,
+    without_use,
+)
 from verilocc_bench.backends.amdgpu import normalize
 from verilocc_bench.backends.amdgpu.machine import MachineFunction, MachineModule
 from verilocc_bench.backends.amdgpu.mir_gate import check_against_mir, normalized_problem
@@ -139,8 +148,6 @@ COPY.exec s[36:37]
 S_ENDPGM +v7!
 """
 
-Edit = Callable[[Instruction], Instruction]
-
 
 def edited(function: Function, place: str, edit: Edit, text: str = TEXT) -> Function:
     """The function with the instruction changed whose line has these words."""
@@ -148,35 +155,9 @@ def edited(function: Function, place: str, edit: Edit, text: str = TEXT) -> Func
     (number,) = (n for n, line in enumerate(lines) if place in line)
     ends = accumulate(len(block.instructions) for block in function.blocks)
     (at, end), *_ = ((b, end) for b, end in enumerate(ends) if number < end)
-    blocks = list(function.blocks)
-    body = list(blocks[at].instructions)
-    body[number - end] = edit(body[number - end])
-    blocks[at] = replace(blocks[at], instructions=tuple(body))
-    assert tuple(blocks) != function.blocks
-    return replace(function, blocks=tuple(blocks))
-
-
-def definition(**changes: Any) -> Edit:
-    return lambda i: replace(
-        i, definitions=(replace(i.definitions[0], **changes), *i.definitions[1:])
-    )
-
-
-def use(place: int, **changes: Any) -> Edit:
-    def edit(instruction: Instruction) -> Instruction:
-        uses = list(instruction.uses)
-        uses[place] = replace(uses[place], **changes)
-        return replace(instruction, uses=tuple(uses))
-
-    return edit
-
-
-def changed(**changes: Any) -> Edit:
-    return lambda instruction: replace(instruction, **changes)
-
-
-def without_use(place: int) -> Edit:
-    return lambda i: replace(i, uses=i.uses[:place] + i.uses[place + 1 :])
+    found = with_instruction(function, at, number - end, edit)
+    assert found != function
+    return found
 
 
 V9 = FixedUnits("v", 9, 1)
@@ -240,13 +221,6 @@ def test_a_fault_in_an_instruction(place: str, edit: Edit, words: str) -> None:
     assert (caught.value.source, caught.value.line) == ("x.mir", line_of(place))
 
 
-def with_block(function: Function, number: int, **changes: Any) -> Function:
-    """The function with one of its blocks changed."""
-    blocks = list(function.blocks)
-    blocks[number] = replace(blocks[number], **changes)
-    return replace(function, blocks=tuple(blocks))
-
-
 def read_as(function: Function, old: int, new: int) -> Function:
     """The function in which uses of one virtual register are uses of another."""
 
@@ -283,11 +257,6 @@ def without_block(function: Function) -> Function:
 def with_body(function: Function, *more: Instruction, kept: int = 3) -> Function:
     body = (*function.blocks[1].instructions[:kept], *more)
     return with_block(function, 1, instructions=body)
-
-
-def with_budget(function: Function, name: str, count: int) -> Function:
-    files = tuple(replace(f, count=count) if f.name == name else f for f in function.files)
-    return replace(function, files=files)
 
 
 def with_live_ins(function: Function, *more: FixedUnits, first: int = 0) -> Function:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -311,22 +310,12 @@ def test_a_second_encoding_of_one_text_is_counted(words: str, others: int) -> No
     assert found == others
 
 
-def test_the_gate_of_bytes_notices_other_registers_and_targets_of_branches() -> None:
+def test_the_gate_of_bytes_notices_other_registers() -> None:
     data, parts = assembled(LOOP), read(LOOP).code
     recovered = recover_kernel(data, load_code_object(data).kernel())
     names = parts.normalized.original_names
     label = {n: recovered.bases[int(name[1:])] for n, name in enumerate(names)}
     assert check_encoding(recovered, parts.machine, parts.normalized, label) == 0
-    elsewhere = recovered.blocks[0].instructions[0].address
-    for number, block in enumerate(recovered.blocks):
-        *rest, last = block.instructions
-        if last.target is None:
-            continue
-        moved = replace(block, instructions=(*rest, replace(last, target=elsewhere)))
-        blocks = (*recovered.blocks[:number], moved, *recovered.blocks[number + 1 :])
-        other = replace(recovered, blocks=blocks)
-        with pytest.raises(RejectedKernel, match=f"{last.text}, at .*: leads elsewhere"):
-            check_encoding(other, parts.machine, parts.normalized, label)
     number = next(n for n, base in label.items() if base == PhysicalRegister("v", 5))
     label[number] = PhysicalRegister("v", 30)
     with pytest.raises(RejectedKernel, match="llc makes v_mul_u32_u24_e32 v30"):

@@ -13,6 +13,16 @@ from typing import Any
 
 import pytest
 
+from tests.backends.function_edits import (
+    Edit,
+    changed,
+    definition,
+    use,
+    with_block,
+    with_budget,
+    with_instruction,
+    without_use,
+)
 from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled, embedded
 from tests.backends.nvidia.assembly import changed as with_fields
 from verilocc_bench.allocators import answer_from_assignment
@@ -49,7 +59,6 @@ from verilocc_bench.verification.verifier import IndependentVerifier
 LIMIT = 255
 LISTINGS = Path(__file__).parent / "listings"
 LEFT_BY_CALL = "cad9ef1c585f0b3e"
-Edit = Callable[[Instruction], Instruction]
 
 
 @cache
@@ -71,14 +80,9 @@ def check(function: Function, label: Assignment, code: SassFunction | None = Non
 
 def edited(function: Function, opcode: str, edit: Edit) -> Function:
     """The function with the first instruction that begins like `opcode` changed."""
-    for number, block in enumerate(function.blocks):
-        for index, instruction in enumerate(block.instructions):
-            if instruction.opcode.startswith(opcode) and edit(instruction) != instruction:
-                body = list(block.instructions)
-                body[index] = edit(instruction)
-                blocks = list(function.blocks)
-                blocks[number] = replace(block, instructions=tuple(body))
-                return replace(function, blocks=tuple(blocks))
+    for block, index, instruction in function.instructions():
+        if instruction.opcode.startswith(opcode) and edit(instruction) != instruction:
+            return with_instruction(function, block, index, edit)
     raise AssertionError(f"there is no {opcode} to change")
 
 
@@ -98,10 +102,6 @@ def test_the_listings_are_those_of_the_tools() -> None:
     load_kernel(assembled(PRODUCT), "<cubin>")[1].normalized(LIMIT)
 
 
-def without_guard(instruction: Instruction) -> Instruction:
-    return replace(instruction, guard=None)
-
-
 def negated(instruction: Instruction) -> Instruction:
     guard = instruction.guard
     if guard is None:
@@ -112,38 +112,25 @@ def negated(instruction: Instruction) -> Instruction:
 def other_half(instruction: Instruction) -> Instruction:
     location = instruction.uses[0].location
     assert isinstance(location, VirtualLanes)
-    return first_use(location=replace(location, first=location.first ^ 1))(instruction)
-
-
-def first_use(**changes: Any) -> Edit:
-    return lambda i: replace(i, uses=(replace(i.uses[0], **changes), *i.uses[1:]))
-
-
-def early(instruction: Instruction) -> Instruction:
-    (definition,) = instruction.definitions
-    return replace(instruction, definitions=(replace(definition, early_clobber=True),))
-
-
-def changed(**changes: Any) -> Edit:
-    return lambda instruction: replace(instruction, **changes)
+    return use(0, location=replace(location, first=location.first ^ 1))(instruction)
 
 
 @pytest.mark.parametrize(
     ("opcode", "edit", "words"),
     [
-        ("FADD", without_guard, r"no guard, the code @P\d$"),
+        ("FADD", changed(guard=None), r"no guard, the code @P\d$"),
         ("FADD", negated, r"@!P\d, the code @P\d$"),
         ("BRA", negated, r"@P\d, the code @!P\d$"),
-        ("BRA", without_guard, r"no guard, the code @!P\d$"),
+        ("BRA", changed(guard=None), r"no guard, the code @!P\d$"),
         ("FFMA", changed(uses=()), "0 uses, the code 3$"),
-        ("STG.E", lambda i: replace(i, uses=i.uses[:-1]), "2 uses, the code 3$"),
+        ("STG.E", without_use(2), "2 uses, the code 3$"),
         ("I2F", changed(definitions=()), "0 definitions, the code 1$"),
         ("FADD", other_half, r"R\d+, the code R\d+$"),
         ("FFMA", changed(opcode="FMUL"), "FMUL$"),
-        ("FFMA", first_use(undef=True), ""),
-        ("FFMA", first_use(tied_to=0), ""),
-        ("FFMA", first_use(implicit=True), ""),
-        ("FFMA", early, ""),
+        ("FFMA", use(0, undef=True), ""),
+        ("FFMA", use(0, tied_to=0), ""),
+        ("FFMA", use(0, implicit=True), ""),
+        ("FFMA", definition(early_clobber=True), ""),
         ("FFMA", changed(destroys=(FixedUnits("R", 9, 1),)), ""),
     ],
 )
@@ -162,17 +149,6 @@ def with_ranges(function: Function, name: str, **changes: Any) -> Function:
         for c in function.virtual_registers
     )
     return replace(function, virtual_registers=classes)
-
-
-def with_block(function: Function, number: int, **changes: Any) -> Function:
-    blocks = list(function.blocks)
-    blocks[number] = replace(blocks[number], **changes)
-    return replace(function, blocks=tuple(blocks))
-
-
-def with_budget(function: Function, name: str, count: int) -> Function:
-    files = tuple(replace(f, count=count) if f.name == name else f for f in function.files)
-    return replace(function, files=files)
 
 
 def with_last_body(function: Function, edit: Callable[..., tuple[Instruction, ...]]) -> Function:
