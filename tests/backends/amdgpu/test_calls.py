@@ -49,7 +49,7 @@ def printed(name: str, llc: Llc) -> list[str]:
     return print_function(function).splitlines()
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", ["gfx942", pytest.param("gfx90a", marks=pytest.mark.exhaustive)])
 def test_llvms_own_assignment_gives_llvms_own_assembly(arch: str, llc: Llc) -> None:
     text = selected(llc, arch)
     after = llc(text, arch, *GREEDY, "-stop-after=virtregrewriter,2")

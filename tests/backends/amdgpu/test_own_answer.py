@@ -66,7 +66,7 @@ def check_all(text: str, arch: str, llc: Llc) -> list[str]:
 @pytest.mark.parametrize(
     "case",
     [
-        *some_of(itertools.product(SMALL, ARCHITECTURES)),
+        *some_of(itertools.product(SMALL, ARCHITECTURES), 5),
         *(pytest.param((LARGE, arch), marks=pytest.mark.exhaustive) for arch in ARCHITECTURES),
     ],
     ids=lambda case: f"{case[0].stem}-{case[1]}",

@@ -135,7 +135,7 @@ def round_trip(cubin: bytes) -> NormalizedSass:
     return problem
 
 
-@pytest.mark.parametrize("name", some_of(KERNELS))
+@pytest.mark.parametrize("name", some_of(KERNELS, 6))
 def test_round_trip(name: str) -> None:
     round_trip(assembled(KERNELS[name]))
 
@@ -184,6 +184,7 @@ def test_a_branch_on_an_operand() -> None:
     assert branch.guard is None
 
 
+@pytest.mark.exhaustive
 def test_a_move_to_a_uniform_register_that_sets_a_predicate() -> None:
     """Bits 81 to 83 are the predicate: NVIDIA's life ranges show it as written."""
 

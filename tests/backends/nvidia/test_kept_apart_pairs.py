@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
@@ -229,21 +229,15 @@ def test_no_permutation_meets_anything_new() -> None:
 
 def lanes_of(pair: ApartPair, problem: NormalizedSass, plain: AllocationProblem) -> set[int]:
     """The lanes of a pair in the problem, without those that are not in it."""
-    lanes = set()
+    lanes, liveness = set(), plain.liveness
     for index, access in ((pair.earlier, pair.first), (pair.later, pair.second)):
         place = problem.places.get((index, access.reference))
-        fixed = plain.liveness.fixed_lanes
+        register = (access.file, access.register)
         if place is not None:
-            offset = plain.liveness.lane_offsets[place.register]
-            lanes.add(offset + place.first + access.offset)
-        elif (access.file, access.register) in fixed:
-            number = fixed.index((access.file, access.register))
-            lanes.add(plain.liveness.virtual_lane_count + number)
+            lanes.add(liveness.lane_offsets[place.register] + place.first + access.offset)
+        elif register in liveness.fixed_lanes:
+            lanes.add(liveness.virtual_lane_count + liveness.fixed_lanes.index(register))
     return lanes
-
-
-def bits_of(masks: Iterable[int]) -> int:
-    return reduce(or_, masks, 0)
 
 
 def collisions(problem: AllocationProblem) -> set[frozenset[int]]:
@@ -282,6 +276,6 @@ def test_the_stricter_problem_keeps_these_pairs_apart_and_no_others() -> None:
         for lane, points in ranges.in_use.items():
             others = {other for pair in pairs if lane in pair for other in pair - {lane}}
             assert not points & plain.liveness.live[lane]
-            assert not points & ~bits_of(plain.liveness.defined[other] for other in others)
+            assert not points & ~reduce(or_, (plain.liveness.defined[each] for each in others), 0)
     assert added > 300
     assert shared > 50
