@@ -112,8 +112,7 @@ def find_llc() -> str | None:
     return None
 
 
-@pytest.fixture(scope="session")
-def cuda() -> None:
+def require_tools() -> None:
     """Skips where ptxas or nvdisasm is missing, but fails instead where CI is `true`."""
     try:
         for tool in CUDA_TOOLS:
@@ -122,6 +121,11 @@ def cuda() -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(str(error))
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def cuda() -> None:
+    require_tools()
 
 
 @pytest.fixture(scope="session")

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import base64
-import os
 import random
 from functools import cache
 
-import pytest
-
-from verilocc_bench.allocators import BUILT_IN, Request
+from tests import conftest
+from verilocc_bench import allocators
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.kernel import SassCode
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.tools import assemble, find_tool
+from verilocc_bench.backends.nvidia.tools import assemble
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin, write_assignment
 from verilocc_bench.dataset import Row, load_raw_row
-from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, FixedUnits, PhysicalRegister
 
+require_tools = conftest.require_tools
 _HEAD = ".version 8.7\n.target {}\n.address_size 64\n"
 _REGISTERS = (
     ".reg .b32 %r<40>; .reg .b64 %d<9>; .reg .f32 %f<20>; .reg .f64 %e<9>; .reg .pred %p<4>;\n"
@@ -162,17 +160,6 @@ SEVERAL = module(
 """Two kernels, one of which calls a function."""
 
 
-def require_tools() -> None:
-    """Skips without ptxas and nvdisasm, but fails instead where CI is `true`."""
-    try:
-        find_tool("ptxas")
-        find_tool("nvdisasm")
-    except InputError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
-
-
 @cache
 def assembled(ptx: str, arch: str = "sm_80") -> bytes:
     """The cubin of a kernel above."""
@@ -238,10 +225,4 @@ def _fixed(problem: NormalizedSass) -> set[tuple[str, int]]:
 
 def linear_scan(problem: NormalizedSass) -> Assignment:
     """What linear-scan answers."""
-    question = AllocationProblem(problem.function)
-    answer = BUILT_IN["linear-scan"].allocate(Request(question)).assignment
-    placements = question.placements
-    return {
-        number: placements.register(placements.by_name[register_class][answer[f"%{number}"]])
-        for number, register_class in enumerate(problem.function.virtual_registers)
-    }
+    return allocators.linear_scan(AllocationProblem(problem.function))
