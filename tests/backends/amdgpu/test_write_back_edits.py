@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 import pytest
@@ -57,7 +57,7 @@ def values(kernel: Kernel, answer: dict[str, str], file: str) -> tuple[list[int]
     raise AssertionError("no such values")
 
 
-def at(place: Sequence[int], *actions: dict[str, object]) -> list[dict[str, object]]:
+def at(place: Sequence[int], *actions: Mapping[str, object]) -> list[dict[str, object]]:
     """Insertions, all at one place."""
     return [{"at": list(place), **action} for action in actions]
 
@@ -142,16 +142,18 @@ def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
 @chosen
 def test_constants_are_made_again(row: Row, llc: Llc) -> None:
     kernel, answer = subject(row)
-    function, opcodes = kernel.problem.function, set()
+    function, opcodes = kernel.problem.function, set[str]()
     for block, index, instruction in function.instructions():
-        (number, *_) = registers(instruction.definitions) or [None]
+        numbers = registers(instruction.definitions)
         if (
             instruction.opcode not in kernel.target.constant_opcodes - opcodes
             or instruction.uses
-            or number is None
-            or instruction.definitions[0].location
-            != VirtualLanes(number, 0, function.virtual_registers[number].width)
+            or not numbers
         ):
+            continue
+        number = numbers[0]
+        whole = VirtualLanes(number, 0, function.virtual_registers[number].width)
+        if instruction.definitions[0].location != whole:
             continue
         again = at([block, index + 1], {"rematerialize": [f"%{number}", [block, index]]})
         code(kernel.lower_split(split_answer(answer, insert=again)), row.arch)
