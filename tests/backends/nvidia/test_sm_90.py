@@ -244,6 +244,7 @@ FACTOR = """
         (GROUPS.format("0x0"), set()),
         (GROUPS.format("0x1"), {"R56"}),
         (GROUPS.format("0x2"), {"R24", "R56"}),
+        (GROUPS.format("0x8"), {"R24", "R56"}),
         # A factor in registers is read until the wait, a copy's registers until its barrier.
         (FACTOR, {"R41"}),
         ("UTMALDG.2D [UR8], [UR18]\nUMOV UR11, UR4\nUMOV UR12, UR4\nEXIT", {"UR11"}),
