@@ -113,8 +113,7 @@ def find_llc() -> str | None:
     return None
 
 
-@pytest.fixture(scope="session")
-def cuda() -> None:
+def require_tools() -> None:
     """Skips where ptxas or nvdisasm is missing, but fails instead where CI is `true`."""
     try:
         for tool in CUDA_TOOLS:
@@ -123,6 +122,11 @@ def cuda() -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(str(error))
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def cuda() -> None:
+    require_tools()
 
 
 @pytest.fixture(scope="session")

@@ -54,6 +54,17 @@ def some_of(cases: Iterable[object], one_in: int = 3) -> list[object]:
     ]
 
 
+def in_turns(cases: Iterable[object], kinds: Sequence[object]) -> list[object]:
+    """Each case with each kind as parameters; for `make test` the kinds take turns."""
+    return [
+        (case, kind)
+        if number % len(kinds) == place
+        else pytest.param(case, kind, marks=pytest.mark.exhaustive)
+        for number, case in enumerate(cases)
+        for place, kind in enumerate(kinds)
+    ]
+
+
 def one_of_each_kernel(rows: Sequence[Row]) -> list[Row]:
     """The architectures take turns; the row is the kernel's shortest for that architecture."""
     archs = sorted({row.arch for row in rows})

@@ -68,9 +68,9 @@ class Kernel:
         return register
 
 
-def kernel_of(text: str, arch: str) -> Kernel:
-    """The one function of a text."""
-    module = parse_mir(text)
+def kernel_of(text: str, arch: str, name: str | None = None) -> Kernel:
+    """The function of a text that has one, or the one of this name."""
+    module = parse_mir(text, "<mir>", name)
     normalized, problem = normalized_problem(text, module.functions[0], module, get_target(arch))
     return Kernel(text, module.functions[0], normalized, problem, problem.target)
 

@@ -33,12 +33,14 @@ def test_sources(instruction: str, sources: list[str]) -> None:
 @pytest.mark.usefixtures("llc")
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
 def test_assembly_has_the_conflicts_of_the_answer(arch: str) -> None:
-    found = []
-    for problem in vb.load_problems("mini", arch=arch)[:6]:
+    problems = vb.load_problems("mini", arch=arch)
+    counts = [count_bank_conflicts(each, each.label or {}).any for each in problems[:6]]
+    most = max(counts)
+    assert most > 90
+    for number in {0, counts.index(most)}:
+        problem = problems[number]
         kernel = problem.kernel()
         assert problem.label is not None
         data = lower(kernel, vb.Answer(problem.label), Path("kernel.s")).data
         assert isinstance(data, bytes)
-        found.append(count_bank_conflicts(problem, problem.label).any)
-        assert conflicts_of_assembly(data.decode(), kernel.name, arch) == found[-1], problem.id
-    assert max(found) > 90
+        assert conflicts_of_assembly(data.decode(), kernel.name, arch) == counts[number]

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.amdgpu.machine_ir import Kernel, answer_of
+from tests.backends.amdgpu.machine_ir import answer_of, kernel_of
+from tests.backends.amdgpu.mir_texts import mir
 from tests.backends.amdgpu.test_write_back import GREEDY, instructions, small
 from tests.conftest import find_llc
+from tests.sampling import in_turns
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.amdgpu.label import read_label
-from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import run_llc
 from verilocc_bench.backends.amdgpu.write_back import write_assignment
 from verilocc_bench.ir import FixedUnits, print_function
-from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.verification import FastVerifier
 from verilocc_bench.verification.verifier import IndependentVerifier
@@ -36,7 +36,6 @@ MASKS = (
     "csr_amdgpu_si_gfx_gfx90ainsts",
     "csr_amdgpu_noregs",
 )
-each_architecture = pytest.mark.parametrize("arch", ARCHITECTURES)
 
 
 @cache
@@ -45,20 +44,18 @@ def selected(llc: Llc, arch: str) -> str:
     return llc(SOURCE.read_text(), arch, "-O3", "-stop-before=greedy")
 
 
-def load(text: str, arch: str, name: str) -> Kernel:
-    module = parse_mir(text, "calls.mir", name)
-    target = get_target(arch)
-    normalized, problem = normalized_problem(text, module.functions[0], module, target)
-    return Kernel(text, module.functions[0], normalized, problem, target)
+def printed(name: str, llc: Llc) -> list[str]:
+    function = kernel_of(selected(llc, "gfx942"), "gfx942", name).problem.function
+    return print_function(function).splitlines()
 
 
-@each_architecture
+@pytest.mark.parametrize("arch", ["gfx942", pytest.param("gfx90a", marks=pytest.mark.exhaustive)])
 def test_llvms_own_assignment_gives_llvms_own_assembly(arch: str, llc: Llc) -> None:
     text = selected(llc, arch)
     after = llc(text, arch, *GREEDY, "-stop-after=virtregrewriter,2")
     expected = llc(text, arch, *GREEDY)
     for name in NAMES:
-        kernel = load(text, arch, name)
+        kernel = kernel_of(text, arch, name)
         allocated = parse_mir(after, "after", name).functions[0]
         own = read_label(kernel.machine, allocated, kernel.normalized)
         answer = answer_from_assignment(kernel.problem, own)
@@ -72,12 +69,13 @@ def test_llvms_own_assignment_gives_llvms_own_assembly(arch: str, llc: Llc) -> N
     assert assembly == expected
 
 
-@pytest.mark.parametrize("model", ["linear-scan", "graph-coloring"])
-@each_architecture
-def test_llvm_makes_machine_code_of_valid_answers(arch: str, model: str, llc: Llc) -> None:
+@pytest.mark.parametrize(
+    ("model", "arch"), in_turns(["linear-scan", "graph-coloring"], ARCHITECTURES)
+)
+def test_llvm_makes_machine_code_of_valid_answers(model: str, arch: str, llc: Llc) -> None:
     text = selected(llc, arch)
     for name in NAMES:
-        kernel = load(text, arch, name)
+        kernel = kernel_of(text, arch, name)
         answer = answer_of(kernel, model)
         assert IndependentVerifier(kernel.problem).verify(answer).valid
         lowered = kernel.lower(answer)
@@ -87,8 +85,7 @@ def test_llvm_makes_machine_code_of_valid_answers(arch: str, model: str, llc: Ll
 
 
 def test_a_function_names_what_its_calls_destroy(llc: Llc) -> None:
-    text = print_function(load(selected(llc, "gfx942"), "gfx942", "calls_twice").problem.function)
-    lines = text.splitlines()
+    lines = printed("calls_twice", llc)
     assert [line for line in lines if line.startswith("mask")] == [
         "mask m0 v[0:39] v[48:55] a[0:31] s[0:29] s[40:47] s[56:63] s[72:79] s[88:95] vcc"
     ]
@@ -97,20 +94,18 @@ def test_a_function_names_what_its_calls_destroy(llc: Llc) -> None:
     assert all(line.startswith("s[30:31],+v0=SI_CALL %") for line in calls)
     assert all(line.endswith(",+v31,+v0,+v1 ^m0") for line in calls)
     assert lines[-1] == "SI_RETURN +v0"
-    leaf = print_function(load(selected(llc, "gfx942"), "gfx942", "leaf").problem.function)
-    assert "mask" not in leaf
+    assert "mask" not in "".join(printed("leaf", llc))
 
 
 def test_a_tail_call_reads_its_arguments_and_destroys_nothing(llc: Llc) -> None:
-    text = print_function(load(selected(llc, "gfx942"), "gfx942", "tail_call").problem.function)
-    assert "mask" not in text
-    last = text.splitlines()[-1]
-    assert re.fullmatch(r"SI_TCRETURN %\d+(,\+s\S+){8},\+v31,\+v0,\+v1", last), last
+    lines = printed("tail_call", llc)
+    assert "mask" not in "".join(lines)
+    assert re.fullmatch(r"SI_TCRETURN %\d+(,\+s\S+){8},\+v31,\+v0,\+v1", lines[-1]), lines[-1]
 
 
 def test_what_a_function_saves_is_back_before_its_tail_call(llc: Llc) -> None:
     """LLVM restores what callers count on, the return address too, and keeps the arguments."""
-    kernel = load(selected(llc, "gfx942"), "gfx942", "tail_call_after_loop")
+    kernel = kernel_of(selected(llc, "gfx942"), "gfx942", "tail_call_after_loop")
     answer = answer_of(kernel, "linear-scan")
     kept = {1: iter(("v40", "v41", "v56", "v57")), 2: iter(("s30", "s34", "s36", "s38"))}
     for number, register in enumerate(kernel.problem.function.virtual_registers):
@@ -134,15 +129,14 @@ def test_what_a_function_saves_is_back_before_its_tail_call(llc: Llc) -> None:
 
 
 def test_values_across_a_call_are_where_the_callee_keeps_them(llc: Llc) -> None:
-    kernel = load(selected(llc, "gfx942"), "gfx942", "many_across")
+    kernel = kernel_of(selected(llc, "gfx942"), "gfx942", "many_across")
     for model in ("linear-scan", "graph-coloring"):
         used = FastVerifier(kernel.problem).verify(answer_of(kernel, model)).registers_used
         assert used is not None
         assert 73 <= used["vector"] <= 80  # sixteen lanes and two pointers, from v40 on
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@each_architecture
+@pytest.mark.parametrize(("mask", "arch"), in_turns(MASKS, ARCHITECTURES))
 def test_masks_are_those_of_llvms_machine_verifier(mask: str, arch: str, llc: Llc) -> None:
     """After a call the verifier takes what it destroys for undefined."""
     del llc  # the verifier speaks on standard error, so run_llc asks it
@@ -156,27 +150,13 @@ def test_masks_are_those_of_llvms_machine_verifier(mask: str, arch: str, llc: Ll
 
 
 def undefined_after(mask: str, arch: str, names: dict[str, tuple[str, int]]) -> set[object]:
-    body = [f"    ${name} = IMPLICIT_DEF" for name in names]
-    body.append(f"    dead $sgpr100_sgpr101 = SI_CALL $sgpr0_sgpr1, 0, {mask}")
-    body += [f"    KILL ${name}" for name in names]
-    text = "\n".join(
-        [
-            "--- |",
-            "  define amdgpu_kernel void @f() #0 {",
-            "    ret void",
-            "  }",
-            '  attributes #0 = { "amdgpu-flat-work-group-size"="1,64" }',
-            "...",
-            "---",
-            "name: f",
-            "tracksRegLiveness: true",
-            "body: |",
-            "  bb.0:",
-            *body,
-            "    S_ENDPGM 0",
-            "...",
-            "",
-        ]
+    defined = "".join(f"    ${name} = IMPLICIT_DEF\n" for name in names)
+    call = f"    dead $sgpr100_sgpr101 = SI_CALL $sgpr0_sgpr1, 0, {mask}\n"
+    killed = "".join(f"    KILL ${name}\n" for name in names)
+    text = mir(
+        f"{defined}{call}{killed}    S_ENDPGM 0",
+        "tracksRegLiveness: true\n",
+        '  define amdgpu_kernel void @f() "amdgpu-flat-work-group-size"="1,64" { ret void }',
     )
     path = find_llc()
     assert path is not None
@@ -216,7 +196,7 @@ define amdgpu_kernel void @kernel(ptr addrspace(1) %p) {
 def test_callees_of_one_module_keep_what_their_callers_count_on(llc: Llc) -> None:
     """By default llc lets @inner destroy v40, in a run that does not tell @kernel."""
     text = llc(INNER, "gfx942", "-O3", "-stop-before=greedy")
-    kernel = load(text, "gfx942", "kernel")
+    kernel = kernel_of(text, "gfx942", "kernel")
     lowered = kernel.lower(answer_of(kernel, "linear-scan"))
 
     def saves(assembly: str) -> bool:
@@ -256,8 +236,5 @@ define void @f(<32 x float> %v, i32 %n) {
 """
     for alignment, pointer in (("64", True), ("16", False)):
         text = llc(source.replace("ALIGNMENT", alignment), "gfx942", "-O3", "-stop-before=greedy")
-        module = parse_mir(text)
-        target = get_target("gfx942")
-        _, problem = normalized_problem(text, module.functions[0], module, target)
-        function = problem.function
+        function = kernel_of(text, "gfx942").problem.function
         assert (FixedUnits("s", 34, 1) in function.reserved) == pointer

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import in_turns
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.dynamic_memory import (
     kernels_with_dynamic_memory,
@@ -19,39 +20,32 @@ from verilocc_bench.backends.kernel import ReadOptions
 Llc = Callable[..., str]
 SIZE = "hidden_dynamic_lds_size"
 # One kernel uses the memory through a function, two use it themselves; the last does not.
-LLVM_IR = """
+KERNEL = """
+define amdgpu_kernel void @{}(ptr addrspace(1) %o) #0 {{
+  %x = call i32 @llvm.amdgcn.workitem.id.x()
+  {}
+  ret void
+}}
+"""
+STORE = """
+  %d = getelementptr [0 x {0}], ptr addrspace(3) {1}, i32 0, i32 %x
+  store {0} 7, ptr addrspace(3) %d
+"""
+LLVM_IR = (
+    f"""
 target triple = "amdgcn-amd-amdhsa"
 @"the memory" = external addrspace(3) global [0 x i32], align 16
 @other = external addrspace(3) global [0 x i8], align 1
 declare i32 @llvm.amdgcn.workitem.id.x()
-define internal void @by_call(i32 %x) noinline {
-  %d = getelementptr [0 x i32], ptr addrspace(3) @"the memory", i32 0, i32 %x
-  store i32 7, ptr addrspace(3) %d
-  ret void
-}
-define amdgpu_kernel void @caller(ptr addrspace(1) %o) #0 {
-  %x = call i32 @llvm.amdgcn.workitem.id.x()
-  call void @by_call(i32 %x)
-  ret void
-}
-define amdgpu_kernel void @itself(ptr addrspace(1) %o) #0 {
-  %x = call i32 @llvm.amdgcn.workitem.id.x()
-  %d = getelementptr [0 x i32], ptr addrspace(3) @"the memory", i32 0, i32 %x
-  store i32 7, ptr addrspace(3) %d
-  ret void
-}
-define amdgpu_kernel void @unaligned(ptr addrspace(1) %o) #0 {
-  %x = call i32 @llvm.amdgcn.workitem.id.x()
-  %d = getelementptr [0 x i8], ptr addrspace(3) @other, i32 0, i32 %x
-  store i8 7, ptr addrspace(3) %d
-  ret void
-}
-define amdgpu_kernel void @without(ptr addrspace(1) %o) #0 {
-  store i32 7, ptr addrspace(1) %o
-  ret void
-}
-attributes #0 = { "amdgpu-flat-work-group-size"="1,256" }
+define internal void @by_call(i32 %x) noinline {{{STORE.format("i32", '@"the memory"')}ret void
+}}
 """
+    + KERNEL.format("caller", "call void @by_call(i32 %x)")
+    + KERNEL.format("itself", STORE.format("i32", '@"the memory"'))
+    + KERNEL.format("unaligned", STORE.format("i8", "@other"))
+    + KERNEL.format("without", "store i32 7, ptr addrspace(1) %o")
+    + 'attributes #0 = { "amdgpu-flat-work-group-size"="1,256" }\n'
+)
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
@@ -66,8 +60,9 @@ def test_all_kernels_of_a_module(arch: str, llc: Llc) -> None:
     assert with_dynamic_sizes(made, kernels) == expected
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize("name", ["itself", "unaligned", "without"])
+@pytest.mark.parametrize(
+    ("name", "arch"), in_turns(["itself", "unaligned", "without"], ["gfx90a", "gfx942"])
+)
 def test_lowered_code(name: str, arch: str, llc: Llc) -> None:
     kernel = read_kernel(LLVM_IR.encode(), Path("own.ll"), ReadOptions(arch, name))
     answer = BUILT_IN["linear-scan"].allocate(Request(kernel.problem))

@@ -33,69 +33,39 @@ GLOBAL_STORE_DWORD %0, %1, 0, 0, implicit $exec
 """
 
 
-def test_tuples_are_named_by_their_base() -> None:
-    after = """
-    renamable $vgpr4 = V_MOV_B32_e32 1, implicit $exec, implicit-def $vgpr4_vgpr5
-    renamable $vgpr5 = V_MOV_B32_e32 2, implicit $exec
-    renamable $vgpr1 = COPY $vgpr5
-    GLOBAL_STORE_DWORD killed renamable $vgpr4_vgpr5, killed renamable $vgpr1, 0, 0, implicit $exec
-    """
-    assert label(BEFORE, after) == {0: "v4", 1: "v1"}
+AFTER = """
+renamable $vgpr4 = V_MOV_B32_e32 1, implicit $exec, implicit-def $vgpr4_vgpr5
+renamable $vgpr5 = V_MOV_B32_e32 2, implicit $exec
+renamable $vgpr1 = COPY $vgpr5
+GLOBAL_STORE_DWORD killed renamable $vgpr4_vgpr5, killed renamable $vgpr1, 0, 0, implicit $exec
+"""
+COPIED = "renamable $vgpr1 = COPY $vgpr5\n"
 
 
-def test_a_vanished_copy_was_an_identity() -> None:
-    after = """
-    $vgpr4 = V_MOV_B32_e32 1, implicit $exec
-    $vgpr5 = V_MOV_B32_e32 2, implicit $exec
-    GLOBAL_STORE_DWORD $vgpr4_vgpr5, $vgpr5, 0, 0, implicit $exec
-    """
-    assert label(BEFORE, after) == {0: "v4", 1: "v5"}
+def test_tuples_are_named_by_their_base_and_a_vanished_copy_was_an_identity() -> None:
+    assert label(BEFORE, AFTER) == {0: "v4", 1: "v1"}
+    vanished = AFTER.replace(COPIED, "").replace("$vgpr1", "$vgpr5")
+    assert label(BEFORE, vanished) == {0: "v4", 1: "v5"}
 
 
 @pytest.mark.parametrize(
-    "after",
+    ("old", "new"),
     [
         # A copy that the function did not have.
-        """
-        $vgpr4 = V_MOV_B32_e32 1, implicit $exec
-        $vgpr9 = COPY $vgpr4
-        $vgpr5 = V_MOV_B32_e32 2, implicit $exec
-        $vgpr1 = COPY $vgpr5
-        GLOBAL_STORE_DWORD $vgpr4_vgpr5, $vgpr1, 0, 0, implicit $exec
-        """,
+        ("renamable $vgpr5 = V", "$vgpr9 = COPY $vgpr4\nrenamable $vgpr5 = V"),
         # The copy vanished, and was no identity.
-        """
-        $vgpr4 = V_MOV_B32_e32 1, implicit $exec
-        $vgpr5 = V_MOV_B32_e32 2, implicit $exec
-        GLOBAL_STORE_DWORD $vgpr4_vgpr5, $vgpr1, 0, 0, implicit $exec
-        """,
+        (COPIED, ""),
         # One register has two places.
-        """
-        $vgpr6 = V_MOV_B32_e32 1, implicit $exec
-        $vgpr5 = V_MOV_B32_e32 2, implicit $exec
-        $vgpr1 = COPY $vgpr5
-        GLOBAL_STORE_DWORD $vgpr4_vgpr5, $vgpr1, 0, 0, implicit $exec
-        """,
-        # A spill.
-        """
-        $vgpr4 = V_MOV_B32_e32 1, implicit $exec
-        $vgpr5 = V_MOV_B32_e32 2, implicit $exec
-        $vgpr1 = COPY $vgpr5
-        SI_SPILL_V32_SAVE $vgpr1, %stack.0, $sgpr32, 0, implicit $exec
-        GLOBAL_STORE_DWORD $vgpr4_vgpr5, $vgpr1, 0, 0, implicit $exec
-        """,
-        # A rematerialized constant.
-        """
-        $vgpr4 = V_MOV_B32_e32 1, implicit $exec
-        $vgpr5 = V_MOV_B32_e32 2, implicit $exec
-        $vgpr1 = V_MOV_B32_e32 2, implicit $exec
-        GLOBAL_STORE_DWORD $vgpr4_vgpr5, $vgpr1, 0, 0, implicit $exec
-        """,
+        ("renamable $vgpr4 = ", "renamable $vgpr6 = "),
+        # A spill, and a constant that was made again.
+        (COPIED, f"{COPIED}SI_SPILL_V32_SAVE $vgpr1, %stack.0, $sgpr32, 0, implicit $exec\n"),
+        (COPIED, "renamable $vgpr1 = V_MOV_B32_e32 2, implicit $exec\n"),
     ],
 )
-def test_anything_else_is_a_split(after: str) -> None:
+def test_anything_else_is_a_split(old: str, new: str) -> None:
+    assert old in AFTER
     with pytest.raises(LiveRangesSplit):
-        label(BEFORE, after)
+        label(BEFORE, AFTER.replace(old, new))
 
 
 def test_other_blocks_are_no_label() -> None:

@@ -5,12 +5,24 @@ No judge can see such a fault: judges know the text alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from itertools import accumulate
 
 import pytest
 
+from tests.backends.function_edits import (
+    Edit,
+    changed,
+    definition,
+    use,
+    with_block,
+    with_budget,
+    with_instruction,
+    without_use,
+)
 from verilocc_bench.backends.amdgpu import normalize
 from verilocc_bench.backends.amdgpu.machine import MachineFunction, MachineModule
 from verilocc_bench.backends.amdgpu.mir_gate import check_against_mir, normalized_problem
@@ -136,207 +148,77 @@ COPY.exec s[36:37]
 S_ENDPGM +v7!
 """
 
-Edit = Callable[[Instruction], Instruction]
 
-
-def edited(function: Function, opcode: str, edit: Edit) -> Function:
-    """The function with the instructions of that opcode changed."""
-    blocks = tuple(
-        replace(b, instructions=tuple(edit(i) if i.opcode == opcode else i for i in b.instructions))
-        for b in function.blocks
-    )
-    assert blocks != function.blocks
-    return replace(function, blocks=blocks)
-
-
-def definition(**changes: Any) -> Edit:
-    def edit(instruction: Instruction) -> Instruction:
-        first, *others = instruction.definitions
-        return replace(instruction, definitions=(replace(first, **changes), *others))
-
-    return edit
-
-
-def use(place: int, **changes: Any) -> Edit:
-    def edit(instruction: Instruction) -> Instruction:
-        uses = list(instruction.uses)
-        uses[place] = replace(uses[place], **changes)
-        return replace(instruction, uses=tuple(uses))
-
-    return edit
-
-
-def changed(**changes: Any) -> Edit:
-    return lambda instruction: replace(instruction, **changes)
-
-
-def without_use(place: int) -> Edit:
-    return lambda i: replace(i, uses=i.uses[:place] + i.uses[place + 1 :])
-
-
-def without_lanes(instruction: Instruction) -> Instruction:
-    """The whole register in place of one lane."""
-    uses = list(instruction.uses)
-    location = uses[-1].location
-    assert isinstance(location, VirtualLanes)
-    uses[-1] = replace(uses[-1], location=VirtualLanes(location.register, 0, 8))
-    return replace(instruction, uses=tuple(uses))
+def edited(function: Function, place: str, edit: Edit, text: str = TEXT) -> Function:
+    """The function with the instruction changed whose line has these words."""
+    lines = [line for line in text.splitlines() if re.match(r"    (?!DBG|succ|livein|\})\S", line)]
+    (number,) = (n for n, line in enumerate(lines) if place in line)
+    ends = accumulate(len(block.instructions) for block in function.blocks)
+    (at, end), *_ = ((b, end) for b, end in enumerate(ends) if number < end)
+    found = with_instruction(function, at, number - end, edit)
+    assert found != function
+    return found
 
 
 V9 = FixedUnits("v", 9, 1)
-MFMA = "V_MFMA_F64_16X16X4F64_mac"
-INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
-    "sub-register index lost": ("V_CMP_EQ_U32", without_lanes, "%3:sreg_64_xexec = V_CMP", "uses"),
-    "another sub-register index": (
-        "V_MOV_B32",
-        definition(location=VirtualLanes(1, 0, 1)),
-        "%0.sub1:vreg_64_align2 = ",
-        "definitions",
-    ),
-    "undef lost from a definition": (
-        "V_LSHLREV_B32",
-        definition(undef=False),
-        "undef %0.sub0",
-        "definitions",
-    ),
-    "undef added to a definition": (
-        "V_MOV_B32",
-        definition(undef=True),
-        "%0.sub1:vreg_64_align2 = ",
-        "definitions",
-    ),
-    "undef lost from a use": (MFMA, use(2, undef=False), "early-clobber %2", "uses"),
-    "undef added to a use": (MFMA, use(0, undef=True), "early-clobber %2", "uses"),
-    "tie lost": (
-        MFMA,
-        use(2, tied_to=None),
-        "early-clobber %2",
-        "the uses %1.0:2; %1.0:2; undef %2.0:8, "
-        "the machine IR %1.0:2; %1.0:2; undef %2.0:8 tied to 0$",
-    ),
-    "tie added": ("GLOBAL_LOAD_DWORD", use(0, tied_to=0), "%4:av_32 = ", "uses"),
-    "early clobber lost": (
-        MFMA,
-        definition(early_clobber=False),
-        "early-clobber %2",
-        "definitions",
-    ),
-    "early clobber added": (
-        "V_CMP_EQ_U32",
-        definition(early_clobber=True),
-        "%3:sreg_64_xexec = V_CMP",
-        "definitions",
-    ),
-    "early clobber of a bundle lost": (
-        "BUNDLE",
-        definition(early_clobber=False),
-        "BUNDLE",
-        "definitions",
-    ),
-    "implicit use dropped": ("SI_CALL", without_use(1), "$sgpr30_sgpr31 = SI_CALL", "uses"),
-    "implicit flag lost": ("SI_CALL", use(1, implicit=False), "$sgpr30_sgpr31 = SI_CALL", "uses"),
-    "use of a bundle dropped": ("BUNDLE", without_use(1), "BUNDLE", "uses"),
-    "a copy's use dropped": ("COPY", changed(uses=()), "%1:vgpr_32 = COPY", "uses"),
-    "other half dropped": (
-        "COPY",
-        lambda i: without_use(0)(i) if len(i.uses) > 1 else i,
-        "%1.lo16:vgpr_32 = COPY",
-        "uses",
-    ),
-    "uses dropped": ("V_LSHLREV_B32", changed(uses=()), "undef %0.sub0", "uses none, .* %0.0:1$"),
-    "uses added": (
-        "V_MOV_B32",
-        changed(uses=(Operand(V9),)),
-        "%0.sub1",
-        "the uses v9:1, the machine IR none$",
-    ),
-    "definitions dropped": (
-        "V_MOV_B32",
-        changed(definitions=()),
-        "%0.sub1",
-        "the definitions none",
-    ),
-    "a guard": ("V_MOV_B32", changed(guard=Guard(V9)), "%0.sub1", "a guard, the machine IR none$"),
-    "implicit definition dropped": (
-        "SI_CALL",
-        lambda i: replace(i, definitions=i.definitions[:-1]),
-        "$sgpr30_sgpr31 = SI_CALL",
-        "definitions",
-    ),
-    "another physical register": (
-        "INLINEASM",
-        definition(location=V9),
-        "INLINEASM",
-        "definitions",
-    ),
-    "a physical use dropped": ("S_ENDPGM", changed(uses=()), "S_ENDPGM", "uses"),
-    "destroyed registers dropped": ("SI_CALL", changed(destroys=()), "$sgpr30", "another.* csr_"),
-    "fewer destroyed registers": (
-        "SI_CALL",
-        lambda i: replace(i, destroys=i.destroys[1:]),
-        "$sgpr30",
-        "destroyed",
-    ),
-    "destroyed registers added": (
+TIE_LOST = (
+    "the uses %1.0:2; %1.0:2; undef %2.0:8, the machine IR %1.0:2; %1.0:2; undef %2.0:8 tied to 0$"
+)
+INSTRUCTION_FAULTS: list[tuple[str, Edit, str]] = [
+    # Lanes: the whole register in place of one, and another one.
+    ("V_CMP", use(-1, location=VirtualLanes(2, 0, 8)), "uses"),
+    ("V_MOV_B32", definition(location=VirtualLanes(1, 0, 1)), "definitions"),
+    # Flags lost and added.
+    ("V_LSHLREV", definition(undef=False), "definitions"),
+    ("V_MOV_B32", definition(undef=True), "definitions"),
+    ("V_MFMA", use(2, undef=False), "uses"),
+    ("V_MFMA", use(0, undef=True), "uses"),
+    ("V_MFMA", use(2, tied_to=None), TIE_LOST),
+    ("GLOBAL_LOAD", use(0, tied_to=0), "uses"),
+    ("V_MFMA", definition(early_clobber=False), "definitions"),
+    ("V_CMP", definition(early_clobber=True), "definitions"),
+    ("BUNDLE", definition(early_clobber=False), "definitions"),
+    ("SI_CALL", use(1, implicit=False), "uses"),
+    # Operands dropped, added, and in other registers.
+    ("SI_CALL", without_use(1), "uses"),
+    ("BUNDLE", without_use(1), "uses"),
+    ("COPY $vgpr0", changed(uses=()), "uses"),
+    ("%1.lo16", without_use(0), "uses"),
+    ("V_LSHLREV", changed(uses=()), "uses none, .* %0.0:1$"),
+    ("V_MOV_B32", changed(uses=(Operand(V9),)), "the uses v9:1, the machine IR none$"),
+    ("V_MOV_B32", changed(definitions=()), "the definitions none"),
+    ("SI_CALL", lambda i: replace(i, definitions=i.definitions[:-1]), "definitions"),
+    ("INLINEASM", definition(location=V9), "definitions"),
+    ("S_ENDPGM", changed(uses=()), "uses"),
+    # What else an instruction has.
+    ("V_MOV_B32", changed(guard=Guard(V9)), "a guard, the machine IR none$"),
+    ("SI_CALL", changed(destroys=()), "another.* csr_"),
+    ("SI_CALL", lambda i: replace(i, destroys=i.destroys[1:]), "destroyed"),
+    (
         "V_MOV_B32",
         changed(destroys=(V9,)),
-        "%0.sub1",
         "another set of destroyed registers, the machine IR none$",
     ),
-    "another opcode": (
-        "V_MOV_B32",
-        changed(opcode="V_NOT_B32"),
-        "%0.sub1",
-        "V_NOT_B32, .*V_MOV_B32_e32",
-    ),
-    "a part of the opcode": ("V_MOV_B32", changed(opcode="V_MOV"), "%0.sub1", "V_MOV_B32_e32"),
-    "a constant": (
-        "S_MOV_B32.outside",
+    ("V_MOV_B32", changed(opcode="V_NOT_B32"), "V_NOT_B32, .*V_MOV_B32_e32"),
+    ("V_MOV_B32", changed(opcode="V_MOV"), "V_MOV_B32_e32"),
+    (
+        "S_MOV_B32",
         changed(opcode="S_MOV_B32"),
-        "%5:sreg_32",
         "a constant, S_MOV_B32, the machine IR a register that may change$",
     ),
-    "EXEC said to change": (
+    (
         "V_MOV_B32",
         changed(opcode="V_MOV_B32.exec"),
-        "%0.sub1",
         "a change of EXEC, the machine IR no change$",
     ),
-}
+]
 
 
-@pytest.mark.parametrize(
-    ("opcode", "edit", "place", "words"), INSTRUCTION_FAULTS.values(), ids=INSTRUCTION_FAULTS
-)
-def test_a_fault_in_an_instruction(opcode: str, edit: Edit, place: str, words: str) -> None:
+@pytest.mark.parametrize(("place", "edit", "words"), INSTRUCTION_FAULTS)
+def test_a_fault_in_an_instruction(place: str, edit: Edit, words: str) -> None:
     with pytest.raises(InputError, match=f"the normalized text has .*{words}") as caught:
-        check(edited(gated(), opcode, edit))
+        check(edited(gated(), place, edit))
     assert (caught.value.source, caught.value.line) == ("x.mir", line_of(place))
-
-
-def with_blocks(function: Function, **changes: Any) -> Function:
-    """The function with its second block changed."""
-    blocks = list(function.blocks)
-    blocks[1] = replace(blocks[1], **changes)
-    return replace(function, blocks=tuple(blocks))
-
-
-def with_edges(function: Function, *successors: int) -> Function:
-    entry, *others = function.blocks
-    return replace(function, blocks=(replace(entry, successors=successors), *others))
-
-
-def with_class(function: Function, name: str, *ranges: BaseRange, **changes: Any) -> Function:
-    """The function with another class in place of that of this name."""
-    classes = function.virtual_registers
-    (old,) = {c for c in classes if c.name == name}
-    new = replace(old, **(changes | ({"ranges": ranges} if ranges else {})))
-    return replace(function, virtual_registers=tuple(new if c == old else c for c in classes))
-
-
-def with_budget(function: Function, name: str, count: int) -> Function:
-    files = tuple(replace(f, count=count) if f.name == name else f for f in function.files)
-    return replace(function, files=files)
 
 
 def read_as(function: Function, old: int, new: int) -> Function:
@@ -348,14 +230,10 @@ def read_as(function: Function, old: int, new: int) -> Function:
             return replace(operand, location=replace(location, register=new))
         return operand
 
-    def renamed(instruction: Instruction) -> Instruction:
-        return replace(instruction, uses=tuple(map(moved, instruction.uses)))
-
-    blocks = tuple(
-        replace(block, instructions=tuple(map(renamed, block.instructions)))
-        for block in function.blocks
-    )
-    return replace(function, blocks=blocks)
+    for number, block in enumerate(function.blocks):
+        renamed = (replace(i, uses=tuple(map(moved, i.uses))) for i in block.instructions)
+        function = with_block(function, number, instructions=tuple(renamed))
+    return function
 
 
 def separated(function: Function) -> Function:
@@ -367,126 +245,110 @@ def separated(function: Function) -> Function:
 
 def without_last(function: Function) -> Function:
     """The function in which a fixed register takes the place of the last virtual one."""
-
-    changed = edited(function, "GLOBAL_LOAD_DWORD", definition(location=V9))
+    changed = edited(function, "GLOBAL_LOAD", definition(location=V9))
     return edited(changed, "BUNDLE", use(0, location=V9))
 
 
-FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str, str]] = {
-    "edge lost": (
-        lambda f: with_edges(f, 1),
-        "bb.0.entry",
-        r"edges to \(1,\), the machine IR to \(1, 2\)$",
-    ),
-    "edges exchanged": (lambda f: with_edges(f, 2, 1), "bb.0.entry", "edges to"),
-    "edge added": (lambda f: with_edges(f, 0, 1, 2), "bb.0.entry", "edges to"),
-    "falling through lost": (lambda f: with_blocks(f, successors=()), "bb.1 (", "edges to"),
-    "instruction lost": (
-        lambda f: with_blocks(f, instructions=f.blocks[1].instructions[:-1]),
-        "bb.1 (",
-        "2 instructions, the machine IR 3",
-    ),
-    "instruction added": (
-        lambda f: with_blocks(f, instructions=(*f.blocks[1].instructions, Instruction("S_NOP"))),
-        "bb.1 (",
-        "4 instructions, the machine IR 3",
-    ),
-    "block lost": (
-        lambda f: replace(f, blocks=(with_edges(f, 1).blocks[0], replace(f.blocks[2]))),
-        "bb.0.entry",
-        "2 blocks, the machine IR 3",
-    ),
-    "stack pointer freed": (
+def without_block(function: Function) -> Function:
+    entry, _, last = with_block(function, 0, successors=(1,)).blocks
+    return replace(function, blocks=(entry, last))
+
+
+def with_body(function: Function, *more: Instruction, kept: int = 3) -> Function:
+    body = (*function.blocks[1].instructions[:kept], *more)
+    return with_block(function, 1, instructions=body)
+
+
+def with_live_ins(function: Function, *more: FixedUnits, first: int = 0) -> Function:
+    return replace(function, live_ins=(*function.live_ins[first:], *more))
+
+
+S9 = FixedUnits("s", 9, 1)
+FunctionEdit = Callable[[Function], Function]
+FUNCTION_FAULTS: list[tuple[FunctionEdit, str, str]] = [
+    (lambda f: with_block(f, 1, successors=()), "bb.1 (", "edges to"),
+    (lambda f: with_body(f, kept=2), "bb.1 (", "2 instructions, the machine IR 3"),
+    (lambda f: with_body(f, Instruction("S_NOP")), "bb.1 (", "4 instructions, the machine IR 3"),
+    (without_block, "bb.0.entry", "2 blocks, the machine IR 3"),
+    (
         lambda f: replace(f, reserved=(f.reserved[0], f.reserved[2])),
         "bb.0.entry",
         "s0:4, s100:2 reserved, the machine IR s0:4, s32:1, s100:2",
     ),
-    "nothing reserved": (lambda f: replace(f, reserved=()), "bb.0.entry", "none reserved"),
-    "live-in lost": (
-        lambda f: replace(f, live_ins=f.live_ins[1:]),
+    (lambda f: replace(f, reserved=()), "bb.0.entry", "none reserved"),
+    (
+        lambda f: with_live_ins(f, first=1),
         "bb.0.entry",
         "live-ins s36:2, v1:1, v40:1, the machine IR s36:2, v0:1, v1:1, v40:1",
     ),
-    "live-in added": (
-        lambda f: replace(f, live_ins=(*f.live_ins, FixedUnits("s", 9, 1))),
-        "bb.0.entry",
-        "live-ins s9:1, s36:2, v0:1, v1:1, v40:1",
-    ),
-    "alignment lost": (
-        lambda f: with_class(f, "V8", BaseRange("v", 0, 76, 1)),
-        "- { id: 2, ",
-        "class V8 for %2, the machine IR vreg_256_align2",
-    ),
-    "class widened": (
-        lambda f: with_class(f, "V", BaseRange("v", 0, 83, 1), BaseRange("a", 0, 83, 1)),
-        "- { id: 1, ",
-        "class V for %1, the machine IR vgpr_32",
-    ),
-    "scalar tuple at any start": (
-        lambda f: with_class(f, "S2", BaseRange("s", 0, 100, 1), BaseRange("vcc", 0, 0, 2)),
-        "- { id: 3, ",
-        "class S2 for %3, the machine IR sreg_64_xexec",
-    ),
-    "class without its last register": (
-        lambda f: with_class(f, "V", BaseRange("v", 0, 82, 1)),
-        "- { id: 1, ",
-        "class V for %1, the machine IR vgpr_32",
-    ),
-    "scalar tuple without VCC": (
-        lambda f: with_class(f, "S2", BaseRange("s", 0, 100, 2)),
-        "- { id: 3, ",
-        "class S2 for %3, the machine IR sreg_64_xexec",
-    ),
-    "class without its second file": (
-        lambda f: with_class(f, "AV", BaseRange("v", 0, 83, 1)),
-        "- { id: 4, ",
-        "class AV for %4, the machine IR av_32",
-    ),
-    "values exchanged": (lambda f: read_as(f, 5, 0), "BUNDLE", "the uses"),
-    "value separated": (separated, "undef %0.sub0", "the uses"),
-    "value lost": (
-        without_last,
-        "%4:av_32 = GLOBAL",
-        "no register for %4, the machine IR one more$",
-    ),
-    "budget raised": (
+    (lambda f: with_live_ins(f, S9), "bb.0.entry", "live-ins s9:1, s36:2, v0:1, v1:1, v40:1"),
+    (lambda f: read_as(f, 5, 0), "BUNDLE", "the uses"),
+    (separated, "undef %0.sub0", "the uses"),
+    (without_last, "%4:av_32 = GLOBAL", "no register for %4, the machine IR one more$"),
+    (
         lambda f: with_budget(f, "s", 104),
         "name: f",
         "allows {'v': 84, 'a': 84, 's': 104, 'vcc': 2}",
     ),
-    "occupancy lost": (
+    (
         lambda f: replace(f, maximum_occupancy=None),
         "name: f",
         "and None waves, the function .* and 4 waves",
     ),
-}
+]
 
 
-@pytest.mark.parametrize(("edit", "place", "words"), FUNCTION_FAULTS.values(), ids=FUNCTION_FAULTS)
-def test_a_fault_in_the_function(
-    edit: Callable[[Function], Function], place: str, words: str
-) -> None:
+@pytest.mark.parametrize(("edit", "place", "words"), FUNCTION_FAULTS)
+def test_a_fault_in_the_function(edit: FunctionEdit, place: str, words: str) -> None:
     with pytest.raises(InputError, match=f"the normalized text .*{words}") as caught:
         check(edit(gated()))
     assert (caught.value.source, caught.value.line) == ("x.mir", line_of(place))
+
+
+@pytest.mark.parametrize("successors", [(1,), (2, 1), (0, 1, 2)])
+def test_a_fault_in_the_edges(successors: tuple[int, ...]) -> None:
+    edit = partial(with_block, number=0, successors=successors)
+    words = re.escape(f"edges to {successors}, the machine IR to (1, 2)") + "$"
+    test_a_fault_in_the_function(edit, "bb.0.entry", words)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranges", "number"),
+    [
+        ("V8", [("v", 0, 76, 1)], 2),  # no longer aligned
+        ("V", [("v", 0, 83, 1), ("a", 0, 83, 1)], 1),  # wider
+        ("V", [("v", 0, 82, 1)], 1),  # without its last register
+        ("S2", [("s", 0, 100, 1), ("vcc", 0, 0, 2)], 3),  # a tuple of scalars at any start
+        ("S2", [("s", 0, 100, 2)], 3),  # without VCC
+        ("AV", [("v", 0, 83, 1)], 4),  # without its second file
+    ],
+)
+def test_a_fault_in_a_class(
+    name: str, ranges: list[tuple[str, int, int, int]], number: int
+) -> None:
+    def edit(function: Function) -> Function:
+        (old,) = {c for c in function.virtual_registers if c.name == name}
+        new = replace(old, ranges=tuple(BaseRange(*each) for each in ranges))
+        classes = tuple(new if c == old else c for c in function.virtual_registers)
+        return replace(function, virtual_registers=classes)
+
+    place = f"{{ id: {number}, "
+    own = TEXT.partition(f"{place}class: ")[2].partition(" }")[0]
+    test_a_fault_in_the_function(edit, place, f"class {name} for %{number}, the machine IR {own}$")
 
 
 def nothing(*arguments: object) -> bool:
     return False
 
 
-PLANTED: dict[str, tuple[str, object, str]] = {
-    "registers that info names": ("_RESERVED_INFO", (), "none reserved"),
-    "halves": ("_keeps_half", nothing, "the uses"),
-    "changes of EXEC": (
-        "is_misnamed_mask_writer",
-        nothing,
-        "has no change of EXEC, the machine IR a change$",
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "part", "words"), PLANTED.values(), ids=PLANTED)
+@pytest.mark.parametrize(
+    ("name", "part", "words"),
+    [
+        ("_RESERVED_INFO", (), "none reserved"),
+        ("_keeps_half", nothing, "the uses"),
+        ("is_misnamed_mask_writer", nothing, "has no change of EXEC, the machine IR a change$"),
+    ],
+)
 def test_a_fault_planted_in_the_normalizer(
     name: str, part: object, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -536,7 +398,7 @@ def test_a_value_that_is_read_alone() -> None:
     function = gated(text)
     assert [r.first for c in function.virtual_registers for r in c.ranges] == [1, 1]
     with pytest.raises(InputError, match=r"no register for %0, the machine IR one more$") as caught:
-        check(edited(function, "S_NOP", use(0, location=V9)), text)
+        check(edited(function, "S_NOP", use(0, location=V9), text), text)
     assert caught.value.line == 5
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +10,10 @@ from tests.backends.amdgpu.machine_ir import RAW, ROWS, Kernel, kernel_of
 from tests.sampling import few_rows
 from verilocc_bench.allocators import answer_from_assignment, linear_scan
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, machine_code_counts, run_llc
-from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.errors import InputError
 from verilocc_bench.verification import Verifier
 
 pytestmark = pytest.mark.slow
-
-POINTS_OF_DEFAULT = 12
 
 CAPPED = """\
 --- |
@@ -61,51 +57,6 @@ def test_waves_of_the_embedded_kernels(row) -> None:
     scanned = answer_from_assignment(kernel.problem, linear_scan(kernel.problem))
     for answer in (json.loads(row.assignment), scanned):
         assert occupancy_of(kernel, answer) == waves_of(kernel, answer)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.usefixtures("llc")
-def test_waves_of_points_of_the_full_sweep(tmp_path: Path) -> None:
-    pytest.importorskip("triton")
-    from dataset_builders.compilers.compile_amdgpu import build_amdgpu_kernel
-    from dataset_builders.compilers.llvm import LLVMCompiler
-    from dataset_builders.sweeps import sweep_named
-
-    points = [p for p in sweep_named("default").points(["gfx90a", "gfx942"]) if _is_small(p)]
-    limited = [p for p in points if p.parameters.integer("waves_per_eu")]
-    free = [p for p in points if not p.parameters.integer("waves_per_eu")]
-    checked = capped = 0
-    with LLVMCompiler() as llvm:
-        # More of those with a limit, of each some more than are needed: points may be rejected.
-        for point in [*_spread(limited, 12), *_spread(free, 7)]:
-            if checked == POINTS_OF_DEFAULT:
-                break
-            try:
-                built = build_amdgpu_kernel(point, llvm, tmp_path)
-            except RejectedKernel:
-                continue
-            if built.row.assignment is None:
-                continue
-            kernel = kernel_of(built.raw.content, point.arch)
-            answer = json.loads(built.row.assignment)
-            assert built.row.occupancy == occupancy_of(kernel, answer)
-            assert occupancy_of(kernel, answer) == waves_of(kernel, answer), point.key
-            checked += 1
-            limit = kernel.problem.function.maximum_occupancy
-            assert (limit is None) == ("\noccupancy " not in built.row.normalized)
-            capped += limit is not None
-    assert checked == POINTS_OF_DEFAULT
-    assert capped > POINTS_OF_DEFAULT // 4
-
-
-def _is_small(point) -> bool:
-    """Whether the tile has few elements: such kernels compile in well under a second."""
-    sizes = [int(size) for size in re.findall(r"-(\d+)x(\d+)", point.key)[0]]
-    return sizes[0] * sizes[1] <= 32 * 32
-
-
-def _spread(points: list, count: int) -> list:
-    return points[:: max(len(points) // count, 1)][:count]
 
 
 @pytest.mark.parametrize(

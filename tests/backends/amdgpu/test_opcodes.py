@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.backends.amdgpu.one_instruction import kernel_of_opcode, module, with_instruction
+from tests.sampling import in_turns
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, LlcFailed, run_llc
@@ -22,50 +23,44 @@ BEFORE = "".join(
     f"    %{number}:{name} = IMPLICIT_DEF\n"
     for number, name in enumerate((V, V, W, W, T, Q, T, Q, "sreg_32", "sgpr_256", "sgpr_128"))
 )
-F8F6F4 = "V_MFMA_F32_16X16X128_F8F6F4_f8_f8_vgprcd_e64"
-LACKING = {
-    # Instructions of machine IR that later or earlier stages have.
-    "EXTRACT_SUBREG": f"%20:{V} = EXTRACT_SUBREG %2, %subreg.sub1",
-    "INSERT_SUBREG": f"%2:{W} = INSERT_SUBREG %2(tied-def 0), %0, %subreg.sub1",
-    "REG_SEQUENCE": f"%20:{W} = REG_SEQUENCE %0, %subreg.sub0, %1, %subreg.sub1",
-    "WQM": f"%20:{V} = WQM %0, implicit $exec",
-    "ARITH_FENCE_": f"%20:{V} = ARITH_FENCE_ %0",
-    "SI_IF": "%20:sreg_64 = SI_IF %9, %bb.1, implicit-def $exec, implicit-def $scc",
-    "SI_END_CF": "SI_END_CF %9, implicit-def $exec, implicit-def $scc, implicit $exec",
-    "SI_INIT_M0": "SI_INIT_M0 %8",
-    "G_ADD": "%20:vgpr_32 = G_ADD %0, %1",
-    "V_ADD_U64_PSEUDO": f"%20:{W} = V_ADD_U64_PSEUDO %2, %3, implicit-def $vcc, implicit $exec",
-    "V_FROBNICATE_B32": f"%20:{V} = V_FROBNICATE_B32 %0, implicit $exec",
-    "COPY_TO_REGCLASS": f"%20:{V} = COPY_TO_REGCLASS %0, 1",
-    # Instructions of other GPUs.
-    "V_PERMLANE16_SWAP_B32_e32":
-        f"%0:{V}, %1:{V} = V_PERMLANE16_SWAP_B32_e32 %0, %1, implicit $exec",
-    "V_PERMLANE32_SWAP_B32_e32":
-        f"%0:{V}, %1:{V} = V_PERMLANE32_SWAP_B32_e32 %0, %1, implicit $exec",
-    "V_BITOP3_B32_e64": f"%20:{V} = V_BITOP3_B32_e64 %0, %1, %1, 5, implicit $exec",
-    "V_MINIMUM3_F32_e64":
-        f"%20:{V} = V_MINIMUM3_F32_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $mode, implicit $exec",
-    "V_ASHR_PK_I8_I32_e64":
-        f"%20:{V} = V_ASHR_PK_I8_I32_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $exec",
-    "V_PRNG_B32_e32": f"%20:{V} = V_PRNG_B32_e32 %0, implicit $exec",
-    "GLOBAL_LOAD_LDS_DWORDX4":
-        "GLOBAL_LOAD_LDS_DWORDX4 %2, 0, 0, implicit $m0, implicit $exec",
-    "V_MFMA_F32_16X16X32_F16_vgprcd_e64":
-        f"early-clobber %20:{T} = V_MFMA_F32_16X16X32_F16_vgprcd_e64 %4, %6, %4, 0, 0, 0, "
-        "implicit $mode, implicit $exec",
-    F8F6F4:
-        f"early-clobber %20:{T} = {F8F6F4} %5, %7, %4, 0, 0, implicit $mode, implicit $exec",
-    "V_INTERP_MOV_F32":
-        f"%20:{V} = V_INTERP_MOV_F32 0, 0, 0, implicit $mode, implicit $m0, implicit $exec",
-    "S_ADD_F32": "%20:sreg_32 = S_ADD_F32 %8, %8, implicit $mode",
-    "V_MOVRELS_B32_e32": f"%20:{V} = V_MOVRELS_B32_e32 %0, implicit $m0, implicit $exec",
-    "V_ALIGNBIT_B32_t16_e64":
-        f"%20:{V} = V_ALIGNBIT_B32_t16_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $exec",
-    "DS_READ_B64_TR_B16": f"%20:{W} = DS_READ_B64_TR_B16 %0, 0, 0, implicit $exec",
-    "BUFFER_GL0_INV": "BUFFER_GL0_INV implicit $exec",
-    "S_WAIT_LOADCNT": "S_WAIT_LOADCNT 0",
-}  # fmt: skip
-"""Opcodes that both targets lack, each in an instruction."""
+LACKING = """
+# Instructions of machine IR that later or earlier stages have.
+%20:vgpr_32 = EXTRACT_SUBREG %2, %subreg.sub1
+%2:vreg_64_align2 = INSERT_SUBREG %2(tied-def 0), %0, %subreg.sub1
+%20:vreg_64_align2 = REG_SEQUENCE %0, %subreg.sub0, %1, %subreg.sub1
+%20:vgpr_32 = WQM %0, implicit $exec
+%20:vgpr_32 = ARITH_FENCE_ %0
+%20:sreg_64 = SI_IF %9, %bb.1, implicit-def $exec, implicit-def $scc
+SI_END_CF %9, implicit-def $exec, implicit-def $scc, implicit $exec
+SI_INIT_M0 %8
+%20:vgpr_32 = G_ADD %0, %1
+%20:vreg_64_align2 = V_ADD_U64_PSEUDO %2, %3, implicit-def $vcc, implicit $exec
+%20:vgpr_32 = V_FROBNICATE_B32 %0, implicit $exec
+%20:vgpr_32 = COPY_TO_REGCLASS %0, 1
+# Instructions of other GPUs.
+%0:vgpr_32, %1:vgpr_32 = V_PERMLANE16_SWAP_B32_e32 %0, %1, implicit $exec
+%0:vgpr_32, %1:vgpr_32 = V_PERMLANE32_SWAP_B32_e32 %0, %1, implicit $exec
+%20:vgpr_32 = V_BITOP3_B32_e64 %0, %1, %1, 5, implicit $exec
+%20:vgpr_32 = V_MINIMUM3_F32_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $mode, implicit $exec
+%20:vgpr_32 = V_ASHR_PK_I8_I32_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $exec
+%20:vgpr_32 = V_PRNG_B32_e32 %0, implicit $exec
+GLOBAL_LOAD_LDS_DWORDX4 %2, 0, 0, implicit $m0, implicit $exec
+early-clobber %20:vreg_128_align2 = V_MFMA_F32_16X16X32_F16_vgprcd_e64 %4, %6, %4, 0, 0, 0, implicit $mode, implicit $exec
+early-clobber %20:vreg_128_align2 = V_MFMA_F32_16X16X128_F8F6F4_f8_f8_vgprcd_e64 %5, %7, %4, 0, 0, implicit $mode, implicit $exec
+%20:vgpr_32 = V_INTERP_MOV_F32 0, 0, 0, implicit $mode, implicit $m0, implicit $exec
+%20:sreg_32 = S_ADD_F32 %8, %8, implicit $mode
+%20:vgpr_32 = V_MOVRELS_B32_e32 %0, implicit $m0, implicit $exec
+%20:vgpr_32 = V_ALIGNBIT_B32_t16_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $exec
+%20:vreg_64_align2 = DS_READ_B64_TR_B16 %0, 0, 0, implicit $exec
+BUFFER_GL0_INV implicit $exec
+S_WAIT_LOADCNT 0
+"""  # noqa: E501
+"""Instructions with opcodes that both targets lack."""
+INSTRUCTIONS = {
+    re.sub(r"^.* = |(?<=\w) .*", "", line): line
+    for line in LACKING.splitlines()
+    if line and not line.startswith("#")
+}
 
 SAMPLE = 60
 # Their operands are more than classes say: constants of certain values, calls, stack objects.
@@ -99,22 +94,21 @@ def is_code(kernels: Sequence[str], arch: str) -> bool:
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize("opcode", LACKING)
+@pytest.mark.parametrize("opcode", INSTRUCTIONS)
 def test_opcodes_that_a_target_lacks_are_refused_by_name(opcode: str, arch: str) -> None:
-    kernel = with_instruction("k", LACKING[opcode], BEFORE)
+    kernel = with_instruction("k", INSTRUCTIONS[opcode], BEFORE)
     error = refusal(kernel, arch)
     assert error is not None
     assert error.message == f"{arch} has no {opcode} in machine IR before allocation"
     lines = module([kernel]).split("\n")
-    assert (error.source, lines[(error.line or 0) - 1].strip()) == ("x.mir", LACKING[opcode])
+    assert (error.source, lines[(error.line or 0) - 1].strip()) == ("x.mir", INSTRUCTIONS[opcode])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize("opcode", LACKING)
+@pytest.mark.parametrize(("opcode", "arch"), in_turns(INSTRUCTIONS, ["gfx90a", "gfx942"]))
 def test_llc_makes_no_code_of_them(opcode: str, arch: str, llc: object) -> None:
     before = BEFORE + "    $m0 = IMPLICIT_DEF\n"
-    assert not is_code([with_instruction("k", LACKING[opcode], before)], arch)
+    assert not is_code([with_instruction("k", INSTRUCTIONS[opcode], before)], arch)
 
 
 def test_phis_are_of_an_earlier_stage() -> None:

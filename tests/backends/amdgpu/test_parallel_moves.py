@@ -37,9 +37,12 @@ def run(lines: list[str], values: dict[Unit, object]) -> dict[Unit, object]:
     return values
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_random_moves(seed: int) -> None:
-    chance = random.Random(seed)
+def test_random_moves() -> None:
+    for seed in range(300):
+        check_random_moves(random.Random(seed))
+
+
+def check_random_moves(chance: random.Random) -> None:
     size = chance.randint(1, 6)
     pool = [(file, n) for file in "vas" for n in range(size)]
     destinations = chance.sample(pool, chance.randint(1, len(pool)))

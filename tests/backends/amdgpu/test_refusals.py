@@ -2,56 +2,91 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
+from tests.backends.amdgpu.mir_texts import UNASSIGNED, mir, normalized, refused
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import Function
 from verilocc_bench.targets import get_target
 
-ENTRY = "machineFunctionInfo:\n  isEntryFunction: true\n"
-CALLEE = "machineFunctionInfo:\n  isEntryFunction: false\n"
+INFO = "machineFunctionInfo:\n  "
+ENTRY = f"{INFO}isEntryFunction: true\n"
+CALLEE = f"{INFO}isEntryFunction: false\n"
 CHAIN = "machineFunctionInfo: { isChainFunction: true }\n"
-WHOLE_WAVE = "machineFunctionInfo:\n  isWholeWaveFunction: true\n"
-
-
-def normalized(body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> Function:
-    module_text = f"--- |\n{ir}\n...\n" if ir else ""
-    text = f"{module_text}---\nname: f\n{head}body: |\n  bb.0:\n{body}\n...\n"
-    module = parse_mir(text, "x.mir")
-    target = get_target(arch)
-    machine = module.functions[0]
-    return normalized_problem(text, machine, module, target, source="x.mir")[1].function
-
-
-def refused(words: str, body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> int:
-    with pytest.raises(InputError, match=words) as caught:
-        normalized(body, head, ir, arch)
-    assert caught.value.source == "x.mir"
-    assert caught.value.line is not None
-    return caught.value.line
-
-
 KERNEL = "    %0:vgpr_32 = IMPLICIT_DEF\n    S_ENDPGM 0"
+WITH_FEATURE = 'define amdgpu_kernel void @f() "target-features"="{}" {{'
+WITH_ATTRIBUTE = 'define amdgpu_kernel void @f() "{}"="{}" {{'
+
+
+def ending_in(instruction: str) -> str:
+    return KERNEL.replace("S_ENDPGM 0", instruction)
 
 
 @pytest.mark.parametrize(
-    ("head", "ir", "body", "words"),
+    ("words", "given"),
     [
-        (CHAIN, "", KERNEL, "chain functions are not supported: isChainFunction"),
-        (WHOLE_WAVE, "", KERNEL, "whole-wave functions are not supported: isWholeWaveFunction"),
-        ("", "define amdgpu_cs_chain void @f() {", KERNEL, "convention amdgpu_cs_chain are not"),
-        ("", "define amdgpu_cs_chain_preserve void @f() {", KERNEL, "chain_preserve are not"),
-        ("", "define amdgpu_gfx_whole_wave void @f() {", KERNEL, "amdgpu_gfx_whole_wave are not"),
-        ("", "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64_return $sgpr30_sgpr31"), "_return"),
-        (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64 $sgpr30_sgpr31"), "S_SETPC_B64"),
-        (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "SI_TCRETURN_GFX_WholeWave %0, @g, 0"), "Whole"),
+        # Functions that end in other ways.
+        ("chain functions are not supported: isChainFunction", {"head": CHAIN}),
+        (
+            "whole-wave functions are not supported: isWholeWaveFunction",
+            {"head": f"{INFO}isWholeWaveFunction: true\n"},
+        ),
+        ("convention amdgpu_cs_chain are not", {"ir": "define amdgpu_cs_chain void @f() {"}),
+        ("chain_preserve are not", {"ir": "define amdgpu_cs_chain_preserve void @f() {"}),
+        ("amdgpu_gfx_whole_wave are not", {"ir": "define amdgpu_gfx_whole_wave void @f() {"}),
+        ("_return", {"body": ending_in("S_SETPC_B64_return $sgpr30_sgpr31")}),
+        ("S_SETPC_B64", {"head": ENTRY, "body": ending_in("S_SETPC_B64 $sgpr30_sgpr31")}),
+        ("Whole", {"head": ENTRY, "body": ending_in("SI_TCRETURN_GFX_WholeWave %0, @g, 0")}),
+        # From another stage.
+        ("assigned already", {"head": "noVRegs: true\n"}),
+        ("assigned already", {"body": "    $vgpr1 = V_MOV_B32_e32 0, implicit $exec"}),
+        ("SSA form", {"head": "isSSA: true\n"}),
+        (
+            "operand 3 .* tied to",
+            {"body": "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %1, implicit $mode"},
+        ),
+        (
+            "operand 3 of V_FMAC_F32_e32",
+            {"body": "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %0.sub0"},
+        ),
+        (r"mode.*\$vgpr2", {"head": f"{INFO}wwmReservedRegs:\n    - '$vgpr2'\n"}),
+        (r"mode.*\$vgpr3", {"head": f"{INFO}wwmReservedRegs: [ '$vgpr3' ]\n"}),
+        # For another architecture.
+        ("this is for 'nvptx64", {"ir": 'target triple = "nvptx64-nvidia-cuda"'}),
+        ("for gfx90a", {"ir": WITH_ATTRIBUTE.format("target-cpu", "gfx90a")}),
+        (
+            "operand 2 of V_LSHLREV_B64_e64 is of class vs_64_align2: %1 of class vreg_64 may be "
+            "v1 to 2, which is not in it",
+            {"body": "    %0:vreg_64_align2 = V_LSHLREV_B64_e64 1, %1:vreg_64"},
+        ),
+        (
+            "%0 of class vreg_64 may be v1 to 2",
+            {"body": "    %0:vreg_64 = V_MOV_B64_PSEUDO 1", "arch": "gfx90a"},
+        ),
+        # What the architecture lacks.
+        (r"feature \+wavefrontsize32 is not", {"ir": WITH_FEATURE.format("+wavefrontsize32")}),
+        (
+            r"\+wavefrontsize16 is not supported",
+            {"ir": WITH_FEATURE.format("+xnack,+wavefrontsize16")},
+        ),
+        (r"\+dynamic-vgpr is not supported", {"ir": WITH_FEATURE.format("+dynamic-vgpr")}),
+        (
+            "dynamic VGPRs are not",
+            {"ir": WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", 16)},
+        ),
+        ("not supported: dynamicVGPRBl", {"head": f"{INFO}dynamicVGPRBlockSize: 32\n"}),
+        ("ldsSize is 65537: gfx942 has 65536", {"head": f"{INFO}ldsSize: 65537\n"}),
+        (
+            "amdgpu-lds-size is 70000",
+            {"ir": WITH_ATTRIBUTE.format("amdgpu-lds-size", "70000,70000")},
+        ),
     ],
 )
-def test_functions_that_end_in_other_ways(head: str, ir: str, body: str, words: str) -> None:
-    refused(words, body, head, ir)
+def test_functions_that_are_refused(words: str, given: dict[str, str]) -> None:
+    refused(words, **{"body": KERNEL, **given})
 
 
 @pytest.mark.parametrize(
@@ -66,8 +101,8 @@ def test_functions_that_end_in_other_ways(head: str, ir: str, body: str, words: 
     ],
 )
 def test_functions_that_others_call_are_read(head: str, ir: str) -> None:
-    body = KERNEL.replace("S_ENDPGM 0", "SI_RETURN implicit %0")
-    last = normalized(body, head, ir).blocks[0].instructions[-1]
+    body = ending_in("SI_RETURN implicit %0")
+    last = normalized(body, head, ir).function.blocks[0].instructions[-1]
     assert (last.opcode, len(last.uses)) == ("SI_RETURN", 1)
 
 
@@ -82,16 +117,6 @@ def test_functions_that_others_call_are_read(head: str, ir: str) -> None:
             "BUNDLE {\n      SI_CALL %0, @g, csr_amdgpu\n    }",
             ": a call in a bundle is not supported$",
         ),
-    ],
-)
-def test_calls_that_are_refused(call: str, words: str) -> None:
-    body = f"    %0:sreg_64 = IMPLICIT_DEF\n    {call}\n    S_ENDPGM 0"
-    assert refused(words, f"    S_NOP 0\n{body}") == refused(words, body) + 1
-
-
-@pytest.mark.parametrize(
-    ("end", "words"),
-    [
         ("SI_TCRETURN %0, @g, 0", "an unknown register mask"),
         ("SI_TCRETURN %0, @g, 0, csr_amdgpu_other", "an unknown register mask"),
         # All of these may be registers that LLVM restores just before.
@@ -103,12 +128,12 @@ def test_calls_that_are_refused(call: str, words: str) -> None:
         ("SI_TCRETURN %0, @g, 0, csr_amdgpu_gfx90ainsts, implicit $agpr32", r"\$agpr32"),
     ],
 )
-def test_tail_calls_that_are_refused(end: str, words: str) -> None:
-    line = refused(words, f"{TAIL_CALL}    {end}")
-    assert refused(words, f"{TAIL_CALL}    S_NOP 0\n    {end}") == line + 1
+def test_calls_that_are_refused(call: str, words: str) -> None:
+    line = refused(words, f"{CALLEES}    {call}")
+    assert refused(words, f"{CALLEES}    S_NOP 0\n    {call}") == line + 1
 
 
-TAIL_CALL = "    %0:ccr_sgpr_64 = IMPLICIT_DEF\n    %1:sreg_64 = IMPLICIT_DEF\n"
+CALLEES = "    %0:ccr_sgpr_64 = IMPLICIT_DEF\n    %1:sreg_64 = IMPLICIT_DEF\n"
 
 
 def test_tail_calls_that_are_read() -> None:
@@ -117,104 +142,63 @@ def test_tail_calls_that_are_read() -> None:
         "SI_TCRETURN $sgpr4_sgpr5, @g, 0, csr_amdgpu_gfx90ainsts, implicit undef $agpr31",
     ):
         live = "    liveins: $vgpr0, $sgpr4_sgpr5\n"
-        last = normalized(f"{live}{TAIL_CALL}    {end}").blocks[0].instructions[-1]
+        last = normalized(f"{live}{CALLEES}    {end}").function.blocks[0].instructions[-1]
         assert last.opcode == "SI_TCRETURN"
         assert not last.destroys
 
 
 @pytest.mark.parametrize(
-    ("head", "ir", "body"),
+    "given",
     [
-        ("", "", KERNEL),
-        (ENTRY, "", KERNEL),
+        {},
+        {"head": ENTRY},
         # What LLVM goes by, where the two differ.
-        (ENTRY, "define void @f() {", KERNEL),
-        ("", "define amdgpu_kernel void @f() {", KERNEL),
-        ("", "define dso_local spir_kernel void @f() {", KERNEL),
-        ("", "define amdgpu_ps float @f() {", KERNEL),
-        ("", "define void @g() {", KERNEL),
-        ("", "", KERNEL.replace("S_ENDPGM 0", "SI_RETURN_TO_EPILOG %0")),
+        {"head": ENTRY, "ir": "define void @f() {"},
+        {"ir": "define amdgpu_kernel void @f() {"},
+        {"ir": "define dso_local spir_kernel void @f() {"},
+        {"ir": "define amdgpu_ps float @f() {"},
+        {"ir": "define void @g() {"},
+        {"body": ending_in("SI_RETURN_TO_EPILOG %0")},
         # Jumps to a block of the function.
-        ("", "", "    successors: %bb.0\n    S_SETPC_B64 %0:sreg_64"),
+        {"body": "    successors: %bb.0\n    S_SETPC_B64 %0:sreg_64"},
+        {"head": f"{INFO}wwmReservedRegs: []\n"},
+        # What the architecture has.
+        {"ir": WITH_FEATURE.format("-wavefrontsize32,+wavefrontsize64,-xnack,+sramecc")},
+        {"ir": 'target triple = "amdgcn-amd-amdhsa"'},
+        {"ir": WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", 0)},
+        {"ir": WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", "")},
+        {"head": f"{INFO}dynamicVGPRBlockSize: false\n"},
+        {"head": f"{INFO}dynamicVGPRBlockSize: 0\n"},
+        {"head": f"{INFO}ldsSize: 65536\n"},
+        {"head": f"{INFO}scratchSize: 70000\n"},
+        {"ir": WITH_ATTRIBUTE.format("amdgpu-lds-size", "65536,65536")},
     ],
 )
-def test_kernels_of_every_kind(head: str, ir: str, body: str) -> None:
-    assert len(normalized(body, head, ir).virtual_registers) == 1
-
-
-@pytest.mark.parametrize(
-    ("head", "body", "words"),
-    [
-        ("noVRegs: true\n", KERNEL, "assigned already"),
-        ("", "    $vgpr1 = V_MOV_B32_e32 0, implicit $exec\n    S_ENDPGM 0", "assigned already"),
-        ("isSSA: true\n", KERNEL, "SSA form"),
-        ("", "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %1, implicit $mode", "operand 3 .* tied to"),
-        ("", "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %0.sub0", "operand 3 of V_FMAC_F32_e32"),
-        ("machineFunctionInfo:\n  wwmReservedRegs:\n    - '$vgpr2'\n", KERNEL, r"mode.*\$vgpr2"),
-        ("machineFunctionInfo:\n  wwmReservedRegs: [ '$vgpr3' ]\n", KERNEL, r"mode.*\$vgpr3"),
-    ],
-)
-def test_functions_from_another_stage(head: str, body: str, words: str) -> None:
-    refused(words, body, head)
+def test_kernels_of_every_kind(given: dict[str, Any]) -> None:
+    function = normalized(**{"body": KERNEL, **given}).function
+    assert len(function.virtual_registers) == 1
 
 
 @pytest.mark.parametrize(
     ("head", "body"),
     [
         # LLVM says so before it allocates, even where there is nothing to allocate.
-        ("noVRegs: false\n", '    INLINEASM &"", 1, 12, implicit-def $vgpr5\n    S_ENDPGM 0'),
+        (UNASSIGNED, '    INLINEASM &"", 1, 12, implicit-def $vgpr5\n    S_ENDPGM 0'),
         ("", "    S_ENDPGM 0"),
         ("", "    $m0 = S_MOV_B32 0\n    S_ENDPGM 0, implicit $exec"),
-        ("machineFunctionInfo:\n  wwmReservedRegs: []\n", KERNEL),
         ("", "    %0.sub0:vreg_64_align2 = V_FMAC_F32_e32 %1:vgpr_32, %1, %0.sub0"),
+        # Tuples in instructions that take them.
+        ("", "    %0:vreg_64 = COPY %1:vreg_64_align2"),
+        ("", "    %0:vreg_64_align2 = COPY %1.sub1_sub2:vreg_128_align2"),
+        ("", "    S_NOP 0, implicit %0:vreg_64"),
+        ("", "    %0:vreg_64_align2 = V_LSHLREV_B64_e64 %1.sub1:vreg_64, %2:vreg_64_align2"),
+        ("", "    %0:vreg_64_align2 = V_MOV_B64_PSEUDO 1"),
+        ("", "    %0:vreg_64 = AV_MOV_B64_IMM_PSEUDO 1"),
     ],
 )
 def test_functions_with_nothing_to_refuse(head: str, body: str) -> None:
-    normalized(body, head)
-
-
-@pytest.mark.parametrize(
-    ("ir", "body", "arch", "words"),
-    [
-        ('target triple = "nvptx64-nvidia-cuda"', KERNEL, "gfx942", "this is for 'nvptx64"),
-        ('define amdgpu_kernel void @f() "target-cpu"="gfx90a" {', KERNEL, "gfx942", "for gfx90a"),
-        ("", "    %0:vreg_64_align2 = V_LSHL_ADD_U64_e64 %1, 3, %2", "gfx90a", "of gfx942, not of"),
-        ("", "    BUFFER_WBINVL1_VOL implicit $exec", "gfx942", "of gfx90a, not of gfx942"),
-        ("", "    S_WAIT_LOADCNT 0", "gfx942", "gfx942 has no S_WAIT_LOADCNT in machine IR"),
-        (
-            "",
-            "    %0:vreg_64_align2 = V_LSHLREV_B64_e64 1, %1:vreg_64",
-            "gfx942",
-            "operand 2 of V_LSHLREV_B64_e64 is of class vs_64_align2: %1 of class vreg_64 may be "
-            "v1 to 2, which is not in it",
-        ),
-        (
-            "",
-            "    %0:vreg_64_align2 = V_LSHLREV_B64_e64 1, %1.sub1_sub2:vreg_96_align2",
-            "gfx942",
-            r"%1.sub1_sub2 of class vreg_96_align2 may be v1 to 2, which",
-        ),
-        ("", "    %0:vreg_64 = V_MOV_B64_PSEUDO 1", "gfx90a", "%0 of class vreg_64 may be v1 to 2"),
-    ],
-)
-def test_functions_for_another_architecture(ir: str, body: str, arch: str, words: str) -> None:
-    refused(words, body, "", ir, arch)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "    %0:vreg_64 = COPY %1:vreg_64_align2",
-        "    %0:vreg_64_align2 = COPY %1.sub1_sub2:vreg_128_align2",
-        "    S_NOP 0, implicit %0:vreg_64",
-        "    %0:vreg_64_align2 = V_LSHLREV_B64_e64 %1.sub1:vreg_64, %2.sub2_sub3:vreg_128_align2",
-        "    %0:vreg_64_align2 = V_MOV_B64_PSEUDO 1",
-        "    %0:vreg_64 = AV_MOV_B64_IMM_PSEUDO 1",
-    ],
-)
-def test_tuples_in_instructions_that_take_them(body: str) -> None:
     for arch in ("gfx90a", "gfx942"):
-        normalized(body, arch=arch)
+        normalized(body, head, arch=arch)
 
 
 @pytest.mark.parametrize(
@@ -243,47 +227,8 @@ def test_the_line_of_an_instruction(instruction: str, words: str) -> None:
     assert refused(f"^x.mir:7: {words}$", body) == 7
 
 
-WITH_FEATURE = 'define amdgpu_kernel void @f() "target-features"="{}" {{'
-WITH_ATTRIBUTE = 'define amdgpu_kernel void @f() "{}"="{}" {{'
-
-
-@pytest.mark.parametrize(
-    ("head", "ir", "words"),
-    [
-        ("", WITH_FEATURE.format("+wavefrontsize32"), r"feature \+wavefrontsize32 is not"),
-        ("", WITH_FEATURE.format("+xnack,+wavefrontsize16"), r"\+wavefrontsize16 is not supported"),
-        ("", WITH_FEATURE.format("+dynamic-vgpr"), r"\+dynamic-vgpr is not supported"),
-        ("", WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", 16), "dynamic VGPRs are not"),
-        ("machineFunctionInfo:\n  dynamicVGPRBlockSize: 32\n", "", "not supported: dynamicVGPRBl"),
-        ("machineFunctionInfo:\n  ldsSize: 70000\n", "", "ldsSize is 70000: gfx942 has 65536"),
-        ("machineFunctionInfo:\n  ldsSize: 65537\n", "", "ldsSize is 65537: gfx942 has 65536"),
-        ("", WITH_ATTRIBUTE.format("amdgpu-lds-size", "70000,70000"), "amdgpu-lds-size is 70000"),
-    ],
-)
-def test_what_the_architecture_lacks(head: str, ir: str, words: str) -> None:
-    refused(words, KERNEL, head, ir)
-
-
-@pytest.mark.parametrize(
-    ("head", "ir"),
-    [
-        ("", WITH_FEATURE.format("-wavefrontsize32,+wavefrontsize64,-xnack,+sramecc")),
-        ("", 'target triple = "amdgcn-amd-amdhsa"'),
-        ("", WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", 0)),
-        ("", WITH_ATTRIBUTE.format("amdgpu-dynamic-vgpr-block-size", "")),
-        ("machineFunctionInfo:\n  dynamicVGPRBlockSize: false\n", ""),
-        ("machineFunctionInfo:\n  dynamicVGPRBlockSize: 0\n", ""),
-        ("machineFunctionInfo:\n  ldsSize: 65536\n", ""),
-        ("machineFunctionInfo:\n  scratchSize: 70000\n", ""),
-        ("", WITH_ATTRIBUTE.format("amdgpu-lds-size", "65536,65536")),
-    ],
-)
-def test_what_the_architecture_has(head: str, ir: str) -> None:
-    normalized(KERNEL, head, ir)
-
-
 def test_a_text_of_no_file_is_called_mir() -> None:
-    module = parse_mir(f"---\nname: f\n{CHAIN}body: |\n  bb.0:\n{KERNEL}\n...\n")
+    module = parse_mir(mir(KERNEL, CHAIN))
     with pytest.raises(InputError, match="isChainFunction") as caught:
         normalize_machine_function(module.functions[0], module, get_target("gfx942"))
     assert caught.value.source == "<mir>"
@@ -296,4 +241,4 @@ def test_the_budget_is_that_of_the_architecture(arch: str, scalars: int) -> None
         "define amdgpu_kernel void @f() #0 { ret void }\n"
         'attributes #0 = { "amdgpu-no-flat-scratch-init" "amdgpu-waves-per-eu"="8" }'
     )
-    assert normalized(KERNEL, ir=ir, arch=arch).file("s").count == scalars
+    assert normalized(KERNEL, ir=ir, arch=arch).function.file("s").count == scalars

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.backends.amdgpu.machine_ir import ROWS, load
-from tests.backends.amdgpu.test_mir_syntax import mir
+from tests.backends.amdgpu.mir_texts import mir
 from tests.backends.amdgpu.test_own_answer import ir_of
-from tests.sampling import one_of_each_kernel
+from tests.sampling import few_rows, one_of_each_kernel
 from verilocc_bench.backends.amdgpu.kernel import read_kernel
 from verilocc_bench.backends.amdgpu.remarks import remarks
 from verilocc_bench.backends.kernel import ReadOptions
@@ -26,7 +26,7 @@ def remark(text: str, arch: str = "gfx942", function: str | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    "row", one_of_each_kernel(ROWS), ids=lambda row: f"{row.arch}-{row.kernel}"
+    "row", few_rows(one_of_each_kernel(ROWS)), ids=lambda row: f"{row.arch}-{row.kernel}"
 )
 def test_rows_are_the_input_of_allocation(row) -> None:  # type: ignore[no-untyped-def]
     text = load(row).text

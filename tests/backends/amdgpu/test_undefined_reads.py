@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.backends.amdgpu.test_refusals import normalized, refused
+from tests.backends.amdgpu.mir_texts import UNASSIGNED, normalized, refused
 
 SUM = "    %1:vgpr_32 = V_ADD_U32_e32 %0, %0, implicit $exec\n    S_ENDPGM 0, implicit %1"
 CALL = "    %9:sreg_64 = IMPLICIT_DEF\n    $sgpr30_sgpr31 = SI_CALL %9, @g, csr_amdgpu"
@@ -16,7 +16,6 @@ LOOP = """    liveins: $vgpr0
     S_CBRANCH_SCC1 %bb.1
   bb.2:
     S_ENDPGM 0, implicit %0"""
-REGISTERS = "noVRegs: false\n"
 
 
 @pytest.mark.parametrize(
@@ -51,8 +50,8 @@ REGISTERS = "noVRegs: false\n"
 )  # fmt: skip
 def test_reads_of_what_nothing_defines(wrong: str, register: str, line: int, right: str) -> None:
     words = rf"^x.mir:{line}: \${register} is read, but is neither a live-in nor defined before"
-    assert refused(words, wrong, REGISTERS) == line
-    normalized(right.replace("{}", wrong), REGISTERS)
+    assert refused(words, wrong, UNASSIGNED) == line
+    normalized(right.replace("{}", wrong), UNASSIGNED)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +67,9 @@ def test_reads_of_what_nothing_defines(wrong: str, register: str, line: int, rig
     ],
 )
 def test_reads_that_are_allowed(head: str, body: str) -> None:
-    normalized(body, f"{REGISTERS}{head}")
+    normalized(body, f"{UNASSIGNED}{head}")
 
 
 def test_another_register_that_llvm_keeps_is_not_enough() -> None:
-    head = f"{REGISTERS}machineFunctionInfo:\n  stackPtrOffsetReg: '$sgpr32'\n"
+    head = f"{UNASSIGNED}machineFunctionInfo:\n  stackPtrOffsetReg: '$sgpr32'\n"
     refused(r"\$sgpr33 is read", "    KILL $sgpr33", head)

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import pytest
 
 from tests.backends.amdgpu.machine_ir import ROWS, SPLIT_ROWS, Kernel, answer_of, load, split_answer
 from tests.backends.amdgpu.test_write_back import body_of, small
-from tests.sampling import few_rows
+from tests.sampling import few_rows, in_turns
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, run_llc
 from verilocc_bench.backends.amdgpu.write_back import LoweredMir
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import VirtualLanes
+from verilocc_bench.ir import Operand, VirtualLanes
 
 pytestmark = pytest.mark.slow
 
 Llc = Callable[..., str]
 # One of each architecture, with loops, and with AGPRs in the budget.
 CHOSEN = [
-    next(row for row in ROWS if (row.arch, row.kernel) == (arch, "gemm_weight_only"))
+    min((r for r in ROWS if (r.arch, r.kernel) == (arch, "gemm")), key=lambda r: r.n_instructions)
     for arch in ("gfx90a", "gfx942")
 ]
 chosen = pytest.mark.parametrize("row", CHOSEN, ids=lambda row: row.arch)
+
+
+@cache
+def subject(row: Row) -> tuple[Kernel, dict[str, str]]:
+    """The kernel and linear-scan's answer."""
+    return load(row), answer_of(load(row), "linear-scan")
 
 
 def code(lowered: LoweredMir, arch: str) -> str:
@@ -34,57 +41,53 @@ def code(lowered: LoweredMir, arch: str) -> str:
     return run_llc(lowered.text, arch, "asm", options).decode()
 
 
-def values(kernel: Kernel, answer: dict[str, str], file: str) -> tuple[int, int, str, str]:
+def values(kernel: Kernel, answer: dict[str, str], file: str) -> tuple[list[int], str, str]:
     """A place, and two registers of one lane that hold values there and are read later."""
     function = kernel.problem.function
     for block, each in enumerate(function.blocks):
         found: list[str] = []
         for index, instruction in enumerate(each.instructions):
             if len(found) == 2:
-                return block, index, found[0], found[1]
-            later = {
-                use.location.register
-                for i in each.instructions[index + 2 :]
-                for use in i.uses
-                if isinstance(use.location, VirtualLanes)
-            }
-            for name in (f"%{n}" for n in defined(instruction.definitions)):
-                register_class = function.virtual_registers[int(name[1:])]
-                single = register_class.width == 1 and answer[name].startswith(file)
-                if single and int(name[1:]) in later and name not in found:
-                    found.append(name)
+                return [block, index], found[0], found[1]
+            later = {n for i in each.instructions[index + 2 :] for n in registers(i.uses)}
+            for number in registers(instruction.definitions):
+                name, width = f"%{number}", function.virtual_registers[number].width
+                if width == 1 and answer[name].startswith(file) and number in later:
+                    found += [] if name in found else [name]
     raise AssertionError("no such values")
 
 
-def defined(operands) -> Iterator[int]:  # type: ignore[no-untyped-def]
-    for operand in operands:
-        if isinstance(operand.location, VirtualLanes):
-            yield operand.location.register
+def at(place: Sequence[int], *actions: Mapping[str, object]) -> list[dict[str, object]]:
+    """Insertions, all at one place."""
+    return [{"at": list(place), **action} for action in actions]
 
 
-@chosen
-@pytest.mark.parametrize("file", ["v", "s"])
-def test_a_swap_there_and_back(row: Row, file: str, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
-    block, index, one, other = values(kernel, answer, file)
-    swap = {"at": [block, index], "move": [[one, other], [other, one]]}
-    lowered = kernel.lower_split(split_answer(answer, insert=[swap, swap]))
+def registers(operands: Sequence[Operand]) -> list[int]:
+    locations = (operand.location for operand in operands)
+    return [each.register for each in locations if isinstance(each, VirtualLanes)]
+
+
+@pytest.mark.parametrize(("file", "row"), in_turns(["v", "s"], CHOSEN))
+def test_a_swap_there_and_back(file: str, row: Row, llc: Llc) -> None:
+    kernel, answer = subject(row)
+    place, one, other = values(kernel, answer, file)
+    swap = {"move": [[one, other], [other, one]]}
+    lowered = kernel.lower_split(split_answer(answer, insert=at(place, swap, swap)))
     assert lowered.text.count("V_SWAP_B32") == (2 if file == "v" else 0)
     code(lowered, row.arch)
 
 
 @chosen
 def test_a_spill_and_its_reload_reach_scratch_memory(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
-    block, index, one, other = values(kernel, answer, "v")
-    insert = [
-        {"at": [block, index], "spill": ["slot7", one]},
-        {"at": [block, index], "spill": ["slot2", other]},
-        {"at": [block, index], "reload": [other, "slot2"]},
-        {"at": [block, index], "reload": [one, "slot7"]},
-    ]
+    kernel, answer = subject(row)
+    place, one, other = values(kernel, answer, "v")
+    insert = at(
+        place,
+        {"spill": ["slot7", one]},
+        {"spill": ["slot2", other]},
+        {"reload": [other, "slot2"]},
+        {"reload": [one, "slot7"]},
+    )
     assembly = code(kernel.lower_split(split_answer(answer, insert=insert)), row.arch)
     access = {"gfx90a": "buffer_{}_dword", "gfx942": "scratch_{}_dword"}[row.arch]
     for what, word in (("store", "Spill"), ("load", "Reload")):
@@ -95,16 +98,11 @@ def test_a_spill_and_its_reload_reach_scratch_memory(row: Row, llc: Llc) -> None
     assert int(segment[1]) >= 8
 
 
-@chosen
-@pytest.mark.parametrize("to_memory", [False, True])
-def test_spilled_scalars_go_to_lanes_or_to_memory(row: Row, to_memory: bool, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
-    block, index, one, _ = values(kernel, answer, "s")
-    insert = [
-        {"at": [block, index], "spill": ["slot0", one]},
-        {"at": [block, index], "reload": [one, "slot0"]},
-    ]
+@pytest.mark.parametrize(("to_memory", "row"), in_turns([False, True], CHOSEN))
+def test_spilled_scalars_go_to_lanes_or_to_memory(to_memory: bool, row: Row, llc: Llc) -> None:
+    kernel, answer = subject(row)
+    place, one, _ = values(kernel, answer, "s")
+    insert = at(place, {"spill": ["slot0", one]}, {"reload": [one, "slot0"]})
     lowered = kernel.lower_split(split_answer(answer, insert=insert))
     assert lowered.llc_options == ()
     options = ("-amdgpu-spill-sgpr-to-vgpr=0",) if to_memory else ()
@@ -115,36 +113,26 @@ def test_spilled_scalars_go_to_lanes_or_to_memory(row: Row, to_memory: bool, llc
 
 @chosen
 def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
-    block, index, one, other = values(kernel, answer, "v")
+    kernel, answer = subject(row)
+    place, one, other = values(kernel, answer, "v")
     first, second = (f"%{len(answer) + n}" for n in range(2))
-    at = [block, index]
-    insert = [
-        {"at": at, "move": [[first, one], [second, other]]},
-        {"at": at, "move": [[first, second], [second, first]]},
-        {"at": at, "spill": ["slot0", first]},
-        {"at": at, "reload": [first, "slot0"]},
-        {"at": at, "move": [[one, second], [other, first]]},
-    ]
+    spill, reload = {"spill": ["slot0", first]}, {"reload": [first, "slot0"]}
+    there = {"move": [[first, one], [second, other]]}
+    swap = {"move": [[first, second], [second, first]]}
+    back = {"move": [[one, second], [other, first]]}
     wanted = split_answer(
         {**answer, first: "a1", second: "a0"},
         new={first: "A 1 a", second: "A 1 a"},
-        insert=insert,
+        insert=at(place, there, swap, spill, reload, back),
     )
     assembly = code(kernel.lower_split(wanted), row.arch)
     assert "v_accvgpr_mov_b32" in assembly or "v_accvgpr_read_b32" in assembly
-    block, index, one, _ = values(kernel, answer, "s")
-    at = [block, index]
+    place, one, _ = values(kernel, answer, "s")
+    there, back = {"move": [[first, one]]}, {"move": [[one, first]]}
     wanted = split_answer(
         {**answer, first: "vcc_hi"},
         new={first: "C 1 vcc"},
-        insert=[
-            {"at": at, "move": [[first, one]]},
-            {"at": at, "spill": ["slot0", first]},
-            {"at": at, "reload": [first, "slot0"]},
-            {"at": at, "move": [[one, first]]},
-        ],
+        insert=at(place, there, spill, reload, back),
     )
     lowered = kernel.lower_unverified(wanted)  # VCC may hold something there
     assert "SI_SPILL_S32_SAVE $vcc_hi, %stack.0" in lowered.text
@@ -153,32 +141,30 @@ def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
 
 @chosen
 def test_constants_are_made_again(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
-    constants = kernel.target.constant_opcodes
-    lowered_opcodes = set()
-    for block, index, instruction in kernel.problem.function.instructions():
-        if instruction.opcode in lowered_opcodes or instruction.uses:
+    kernel, answer = subject(row)
+    function, opcodes = kernel.problem.function, set[str]()
+    for block, index, instruction in function.instructions():
+        numbers = registers(instruction.definitions)
+        if (
+            instruction.opcode not in kernel.target.constant_opcodes - opcodes
+            or instruction.uses
+            or not numbers
+        ):
             continue
-        if instruction.opcode not in constants:
+        number = numbers[0]
+        whole = VirtualLanes(number, 0, function.virtual_registers[number].width)
+        if instruction.definitions[0].location != whole:
             continue
-        (operand,) = instruction.definitions
-        location = operand.location
-        assert isinstance(location, VirtualLanes)
-        name = f"%{location.register}"
-        if location.count != kernel.problem.function.virtual_registers[location.register].width:
-            continue
-        again = {"at": [block, index + 1], "rematerialize": [name, [block, index]]}
-        code(kernel.lower_split(split_answer(answer, insert=[again])), row.arch)
-        lowered_opcodes.add(instruction.opcode)
-    assert lowered_opcodes
+        again = at([block, index + 1], {"rematerialize": [f"%{number}", [block, index]]})
+        code(kernel.lower_split(split_answer(answer, insert=again)), row.arch)
+        opcodes.add(instruction.opcode)
+    assert len(opcodes) == 2
 
 
 @chosen
 def test_every_edge_can_hold_moves(row: Row, llc: Llc) -> None:
-    kernel = load(row)
-    answer = answer_of(kernel, "linear-scan")
-    _, _, one, other = values(kernel, answer, "v")
+    kernel, answer = subject(row)
+    _, one, other = values(kernel, answer, "v")
     swap = [[one, other], [other, one]]
     insert = [
         {"at": {"edge": [source, target]}, "move": swap}
@@ -313,10 +299,7 @@ STACK = "stack:\n  - { id: 3, type: spill-slot, size: 4, alignment: 4 }\n"
 
 def test_slots_follow_the_functions_own_stack_objects(llc: Llc) -> None:
     kernel = small(DIAMOND, "vgpr_32", "vgpr_32", stack=STACK)
-    insert = [
-        {"at": [0, 2], "spill": ["slot9", "%0"]},
-        {"at": [2, 0], "reload": ["%0", "slot9"]},
-    ]
+    insert = at([0, 2], {"spill": ["slot9", "%0"]}) + at([2, 0], {"reload": ["%0", "slot9"]})
     lowered = kernel.lower_split(split_answer(PLACES, insert=insert))
     assert "SI_SPILL_V32_SAVE $vgpr1, %stack.4, $sgpr32, 0, implicit $exec" in lowered.text
     assert lowered.text.count("type: spill-slot") == 2
@@ -346,10 +329,7 @@ def test_a_spill_stores_no_lane_that_was_never_written(
     S_ENDPGM 0
 """
     lanes = ["%0", "slot0-1"] if slots == "whole" else ["%0.1", "slot0"]
-    insert: list[dict[str, object]] = [
-        {"at": [0, 1], "spill": lanes[::-1]},
-        {"at": [0, 2], "reload": lanes},
-    ]
+    insert = at([0, 1], {"spill": lanes[::-1]}) + at([0, 2], {"reload": lanes})
     lowered = small(body, register_class).lower_split(split_answer({"%0": base}, insert=insert))
     written = 1 if slots == "whole" else 0
     assert len(re.findall(r"SI_SPILL_\w+_SAVE", lowered.text)) == written

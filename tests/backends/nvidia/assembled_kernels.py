@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-import os
+import base64
 import random
 from functools import cache
 
-import pytest
-
-from verilocc_bench.allocators import BUILT_IN, Request
+from tests import conftest
+from verilocc_bench import allocators
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.kernel import SassCode
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.tools import assemble, find_tool
+from verilocc_bench.backends.nvidia.tools import assemble
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin, write_assignment
-from verilocc_bench.errors import InputError
+from verilocc_bench.dataset import Row, load_raw_row
 from verilocc_bench.ir import Assignment, FixedUnits, PhysicalRegister
 
-_HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
+require_tools = conftest.require_tools
+_HEAD = ".version 8.7\n.target {}\n.address_size 64\n"
+_REGISTERS = (
+    ".reg .b32 %r<40>; .reg .b64 %d<9>; .reg .f32 %f<20>; .reg .f64 %e<9>; .reg .pred %p<4>;\n"
+)
+START = """
+    ld.param.u64 %d0, [data];
+    cvta.to.global.u64 %d1, %d0;
+"""
 
-LOOP = (
-    _HEAD
-    + """
-.visible .entry sums(.param .u64 data, .param .u32 n)
-.reqntid 128
-{
-    .reg .b64 %d<6>;
-    .reg .b32 %r<9>;
-    .reg .f32 %f<9>;
-    .reg .pred %p<4>;
+
+def entry(name: str, body: str, parameters: str = ".param .u64 data", directives: str = "") -> str:
+    """A kernel of PTX, with registers of all kinds."""
+    head = f".visible .entry {name}({parameters})\n{directives}"
+    return f"{head}\n{{\n{_REGISTERS}{body}    ret;\n}}\n"
+
+
+def module(*parts: str, target: str = "sm_80") -> str:
+    """A file of PTX."""
+    return _HEAD.format(target) + "".join(parts)
+
+
+LOOP = module(
+    entry(
+        "sums",
+        """
     .shared .align 16 .b8 tile[2048];
     ld.param.u64 %d0, [data];
     ld.param.u32 %r0, [n];
@@ -64,13 +77,13 @@ again:
     cvt.rn.f32.s32 %f1, %r5;
     add.f32 %f0, %f0, %f1;
     st.global.f32 [%d1], %f0;
-    ret;
-}
-"""
+""",
+        ".param .u64 data, .param .u32 n",
+        ".reqntid 128",
+    )
 )
-SUBROUTINES = (
-    _HEAD
-    + """
+SUBROUTINES = module(
+    """
 .extern .func (.param .b32 result) vprintf (.param .b64 text, .param .b64 values);
 .func (.reg .f64 %r) ratio(.reg .f64 %x, .reg .f64 %y)
 {
@@ -80,101 +93,71 @@ SUBROUTINES = (
     div.rn.f64 %r, %f1, %f0;
     ret;
 }
-.visible .entry ratios(.param .u64 data)
-{
-    .reg .b64 %d<4>;
-    .reg .b32 %i<4>;
-    .reg .f64 %f<8>;
+""",
+    entry(
+        "ratios",
+        """
     ld.param.u64 %d0, [data];
-    ld.global.f64 %f0, [%d0];
-    ld.global.f64 %f1, [%d0+8];
-    call (%f2), ratio, (%f0, %f1);
-    add.f64 %f3, %f2, %f1;
-    call (%f4), ratio, (%f3, %f2);
-    sub.f64 %f5, %f4, %f3;
-    st.global.f64 [%d0], %f5;
-    ret;
-}
-.visible .entry says(.param .u64 data)
-{
-    .reg .b64 %d<4>;
-    .reg .b32 %i<4>;
+    ld.global.f64 %e0, [%d0];
+    ld.global.f64 %e1, [%d0+8];
+    call (%e2), ratio, (%e0, %e1);
+    add.f64 %e3, %e2, %e1;
+    call (%e4), ratio, (%e3, %e2);
+    sub.f64 %e5, %e4, %e3;
+    st.global.f64 [%d0], %e5;
+""",
+    ),
+    entry(
+        "says",
+        """
     ld.param.u64 %d0, [data];
-    ld.global.u32 %i0, [%d0];
+    ld.global.u32 %r0, [%d0];
     {
     .param .b64 p0; .param .b64 p1; .param .b32 r0;
     st.param.b64 [p0], %d0;
     st.param.b64 [p1], %d0;
     call (r0), vprintf, (p0, p1);
-    ld.param.b32 %i1, [r0];
+    ld.param.b32 %r1, [r0];
     }
-    add.s32 %i2, %i1, %i0;
-    st.global.u32 [%d0], %i2;
-    ret;
-}
-"""
+    add.s32 %r2, %r1, %r0;
+    st.global.u32 [%d0], %r2;
+""",
+    ),
 )
 """`ratios` calls a function twice, which divides twice; `says` calls printf."""
 
-PRODUCT = (
-    _HEAD
-    + """
-.visible .entry product(.param .u64 data)
-{
-    .reg .b64 %d<3>;
-    .reg .b32 %r<12>;
-    .reg .f32 %f<8>;
-    .reg .f64 %e<4>;
-    ld.param.u64 %d0, [data];
-    cvta.to.global.u64 %d1, %d0;
-    ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%d1];
-    ld.global.v2.b32 {%r4, %r5}, [%d1+16];
-    ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%d1+32];
+PRODUCT = module(
+    entry(
+        "product",
+        f"""{START}
+    ld.global.v4.b32 {{%r0, %r1, %r2, %r3}}, [%d1];
+    ld.global.v2.b32 {{%r4, %r5}}, [%d1+16];
+    ld.global.v4.f32 {{%f0, %f1, %f2, %f3}}, [%d1+32];
     mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-        {%f4, %f5, %f6, %f7}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};
-    ld.global.v2.f64 {%e0, %e1}, [%d1+64];
+        {{%f4, %f5, %f6, %f7}}, {{%r0, %r1, %r2, %r3}}, {{%r4, %r5}}, {{%f0, %f1, %f2, %f3}};
+    ld.global.v2.f64 {{%e0, %e1}}, [%d1+64];
     fma.rn.f64 %e2, %e0, %e1, %e0;
     st.global.f64 [%d1+64], %e2;
-    st.global.v4.f32 [%d1+96], {%f4, %f5, %f6, %f7};
+    st.global.v4.f32 [%d1+96], {{%f4, %f5, %f6, %f7}};
     atom.global.add.u32 %r6, [%d1+128], %r0;
     mad.lo.s32 %r7, %r6, %r4, %r5;
     st.global.b32 [%d1+132], %r7;
-    ret;
-}
-"""
+""",
+    )
 )
-_BODY = """
-    .reg .b64 %d<2>;
-    .reg .b32 %r<3>;
-    ld.param.u64 %d1, [data];
-    ld.global.b32 %r0, [%d1];
-"""
-SEVERAL = (
-    _HEAD
-    + """
+_BODY = "\n    ld.param.u64 %d1, [data]; ld.global.b32 %r0, [%d1]; {} st.global.b32 [%d1], %r1;\n"
+SEVERAL = module(
+    """
 .visible .func (.reg .b32 %out) squared(.reg .b32 %in)
 {
     mul.lo.s32 %out, %in, %in;
     ret;
 }
-"""
-    + f".visible .entry plain(.param .u64 data)\n{{{_BODY}"
-    + "    add.s32 %r1, %r0, 1;\n    st.global.b32 [%d1], %r1;\n    ret;\n}\n"
-    + f".visible .entry calls(.param .u64 data)\n{{{_BODY}"
-    + "    call (%r1), squared, (%r0);\n    st.global.b32 [%d1], %r1;\n    ret;\n}\n"
+""",
+    entry("plain", _BODY.format("add.s32 %r1, %r0, 1;")),
+    entry("calls", _BODY.format("call (%r1), squared, (%r0);")),
 )
 """Two kernels, one of which calls a function."""
-
-
-def require_tools() -> None:
-    """Skips without ptxas and nvdisasm, but fails instead where CI is `true`."""
-    try:
-        find_tool("ptxas")
-        find_tool("nvdisasm")
-    except InputError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
 
 
 @cache
@@ -182,6 +165,12 @@ def assembled(ptx: str, arch: str = "sm_80") -> bytes:
     """The cubin of a kernel above."""
     require_tools()
     return assemble(ptx, architecture=arch)
+
+
+def embedded(row: Row) -> bytes:
+    """The cubin of a row of the embedded dataset."""
+    require_tools()
+    return base64.b64decode(load_raw_row("mini", row.id).content)
 
 
 @cache
@@ -236,10 +225,4 @@ def _fixed(problem: NormalizedSass) -> set[tuple[str, int]]:
 
 def linear_scan(problem: NormalizedSass) -> Assignment:
     """What linear-scan answers."""
-    question = AllocationProblem(problem.function)
-    answer = BUILT_IN["linear-scan"].allocate(Request(question)).assignment
-    placements = question.placements
-    return {
-        number: placements.register(placements.by_name[register_class][answer[f"%{number}"]])
-        for number, register_class in enumerate(problem.function.virtual_registers)
-    }
+    return allocators.linear_scan(AllocationProblem(problem.function))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.records import (
@@ -33,6 +35,22 @@ def assemble(text: str, architecture: str = "sm_80") -> SassFunction:
         address += 16
     (function,) = parse_sass("\n".join([*lines, ".L_x_99:", ""]))
     return function
+
+
+NO_BARRIERS = 7 << 110 | 7 << 113
+
+
+def encoded(function: SassFunction, word: Callable[[int, SassInstruction], int]) -> SassFunction:
+    """The function with the encodings that `word` gives by index and instruction."""
+    words = (replace(i, encoding=word(n, i)) for n, i in enumerate(function.instructions))
+    return replace(function, instructions=tuple(words))
+
+
+def changed(function: SassFunction, index: int, **changes: Any) -> SassFunction:
+    """The function with other fields of one instruction."""
+    instructions = list(function.instructions)
+    instructions[index] = replace(instructions[index], **changes)
+    return replace(function, instructions=tuple(instructions))
 
 
 def normalize(text: str, limit: int = 255) -> NormalizedSass:

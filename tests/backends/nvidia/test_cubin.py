@@ -79,7 +79,7 @@ def test_truncated_and_garbled_files_are_told_or_read(ptx: str) -> None:
     cases = [data[:size] for size in range(0, len(data), 512)]
     chance = random.Random(3)
     table = int.from_bytes(data[SECTIONS : SECTIONS + 8], "little")
-    for _ in range(1_000):
+    for _ in range(300):
         garbled = bytearray(data)
         for _ in range(chance.choice((1, 2, 8))):
             start = chance.choice((0, table, 0))
@@ -92,7 +92,7 @@ def test_truncated_and_garbled_files_are_told_or_read(ptx: str) -> None:
             read_cubin(case, "k.cubin")
         except InputError as error:
             errors.append(str(error))
-    assert len(errors) > 100
+    assert len(errors) > 50
     assert all(error.startswith("k.cubin: ") for error in errors), errors
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from benchmarks.distance_mining import evidence, mine, refused, table_to_json
-from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.assembly import NO_BARRIERS, assemble, encoded
 from verilocc_bench.backends.nvidia.distance_table import (
     PairKind,
     distance_table,
@@ -27,13 +25,10 @@ WAR, WAW = HazardKind.WRITE_AFTER_READ, HazardKind.WRITE_AFTER_WRITE
 
 def timed(text: str, stalls: dict[int, int], waits: dict[int, int] | None = None) -> SassFunction:
     """A function with these stall counts and wait masks, by instruction; no barrier is raised."""
-    function = assemble(text)
-    instructions = []
-    for index, each in enumerate(function.instructions):
-        word = stalls.get(index, 0) << 105 | 7 << 110 | 7 << 113
-        word |= (waits or {}).get(index, 0) << 116
-        instructions.append(replace(each, encoding=word))
-    return replace(function, instructions=tuple(instructions))
+    return encoded(
+        assemble(text),
+        lambda n, _: stalls.get(n, 0) << 105 | NO_BARRIERS | (waits or {}).get(n, 0) << 116,
+    )
 
 
 def distances(function: SassFunction) -> dict[tuple[int, int], tuple[int, int | None]]:
@@ -52,19 +47,13 @@ USED = STRAIGHT.replace("EXIT", "STG.E [R8], R4\nEXIT")
 """The same, with its result stored."""
 
 
-def test_stall_counts_add_up_and_count_at_least_one() -> None:
-    found = distances(timed(STRAIGHT, {0: 2, 1: 0, 2: 5}))
-    assert found == {
+def test_stall_counts_add_up_and_a_wait_between_is_no_plain_distance() -> None:
+    assert distances(timed(STRAIGHT, {0: 2, 1: 0, 2: 5})) == {
         (0, 1): (2, 2), (0, 2): (3, 3), (1, 2): (1, 1),
         (0, 3): (8, 8), (1, 3): (6, 6), (2, 3): (5, 5),
     }  # fmt: skip
-
-
-def test_a_wait_between_is_no_plain_distance() -> None:
     found = distances(timed(STRAIGHT, {0: 2, 1: 1, 2: 1}, {1: 1}))
-    assert found[0, 1] == (2, None)
-    assert found[0, 2] == (3, None)
-    assert found[1, 2] == (1, 1)
+    assert [found[pair] for pair in ((0, 1), (0, 2), (1, 2))] == [(2, None), (3, None), (1, 1)]
 
 
 def test_what_is_far_enough_is_forgotten() -> None:
@@ -166,11 +155,13 @@ def test_a_table_is_mined_of_the_closest_plain_pairs() -> None:
 
 
 def test_a_wait_and_two_predicates_are_no_evidence() -> None:
-    assert not mine([evidence("x", timed(USED, {}, {1: 1, 2: 1}))], {}).cells
     guarded = "@P0 IADD3 R2, R3, R4, RZ\n@P1 FADD R3, R5, R6\nSTG.E [R8], R2\nEXIT"
-    assert not mine([evidence("x", timed(guarded, {}))], {}).cells
-    same = guarded.replace("P1", "P0")
-    assert mine([evidence("x", timed(same, {}))], {}).cells
+    for text, waits, found in (
+        (USED, {1: 1, 2: 1}, False),
+        (guarded, {}, False),
+        (guarded.replace("P1", "P0"), {}, True),
+    ):
+        assert bool(mine([evidence("x", timed(text, {}, waits))], {}).cells) == found
 
 
 KEPT_LOOP = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -20,6 +19,7 @@ from tests.backends.nvidia.assembled_kernels import (
     permuted,
     require_tools,
 )
+from tests.backends.nvidia.assembly import changed
 from tests.backends.nvidia.test_issue_distances import timed
 from verilocc_bench.allocators.linear_scan import linear_scan as scan
 from verilocc_bench.allocators.search.placement_model import placement_models
@@ -71,15 +71,10 @@ def test_a_store_that_nothing_waits_for_keeps_its_source() -> None:
     # R3 becomes R2 while the first store may still read it.
     assert renamed(function, {(4, 0): 2, (5, 2): 2}) == ["write-after-read"]
     # So it may where the second MOV waits for the store.
-    raised = function.instructions[3]
-    raised_word = raised.encoding & ~(7 << 113) | 2 << 113
-    waiting = function.instructions[4]
-    instructions = list(function.instructions)
-    instructions[3] = replace(raised, encoding=raised_word)
-    instructions[4] = replace(waiting, encoding=waiting.encoding | 1 << 2 + 116)
-    assert (
-        renamed(replace(function, instructions=tuple(instructions)), {(4, 0): 2, (5, 2): 2}) == []
-    )
+    raised = function.instructions[3].encoding & ~(7 << 113) | 2 << 113
+    waiting = function.instructions[4].encoding | 1 << 2 + 116
+    function = changed(changed(function, 3, encoding=raised), 4, encoding=waiting)
+    assert renamed(function, {(4, 0): 2, (5, 2): 2}) == []
 
 
 PRODUCTS = """

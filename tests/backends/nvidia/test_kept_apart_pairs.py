@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from operator import or_
 
 from benchmarks.timing_operations import registers_of
-from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.assembly import assemble, encoded
 from tests.backends.nvidia.test_kept_apart import model_of
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
@@ -89,13 +89,13 @@ def function_of(generator: random.Random, *, distinct: bool, loop: bool = False)
     lines += ["L1:"] if loop else []
     lines += [generator.choice(forms).format_map(names) for _ in range(generator.randint(2, 5))]
     lines += ["@P5 BRA L(1)"] if loop else []
-    function = assemble("\n".join([*lines, "EXIT"]))
-    instructions = []
-    for each in function.instructions:
-        word = generator.choice((0, 1, 2, 6, 15)) << 105
-        word |= generator.choice((7, 7, 0, 1)) << 110 | generator.choice((7, 7, 0, 1)) << 113
-        instructions.append(replace(each, encoding=word | generator.choice((0, 0, 0, 1, 2)) << 116))
-    return replace(function, instructions=tuple(instructions))
+
+    def word(*_: object) -> int:
+        found = generator.choice((0, 1, 2, 6, 15)) << 105
+        found |= generator.choice((7, 7, 0, 1)) << 110 | generator.choice((7, 7, 0, 1)) << 113
+        return found | generator.choice((0, 0, 0, 1, 2)) << 116
+
+    return encoded(assemble("\n".join([*lines, "EXIT"])), word)
 
 
 Renaming = dict[tuple[int, int], int]
@@ -229,21 +229,15 @@ def test_no_permutation_meets_anything_new() -> None:
 
 def lanes_of(pair: ApartPair, problem: NormalizedSass, plain: AllocationProblem) -> set[int]:
     """The lanes of a pair in the problem, without those that are not in it."""
-    lanes = set()
+    lanes, liveness = set(), plain.liveness
     for index, access in ((pair.earlier, pair.first), (pair.later, pair.second)):
         place = problem.places.get((index, access.reference))
-        fixed = plain.liveness.fixed_lanes
+        register = (access.file, access.register)
         if place is not None:
-            offset = plain.liveness.lane_offsets[place.register]
-            lanes.add(offset + place.first + access.offset)
-        elif (access.file, access.register) in fixed:
-            number = fixed.index((access.file, access.register))
-            lanes.add(plain.liveness.virtual_lane_count + number)
+            lanes.add(liveness.lane_offsets[place.register] + place.first + access.offset)
+        elif register in liveness.fixed_lanes:
+            lanes.add(liveness.virtual_lane_count + liveness.fixed_lanes.index(register))
     return lanes
-
-
-def bits_of(masks: Iterable[int]) -> int:
-    return reduce(or_, masks, 0)
 
 
 def collisions(problem: AllocationProblem) -> set[frozenset[int]]:
@@ -282,6 +276,6 @@ def test_the_stricter_problem_keeps_these_pairs_apart_and_no_others() -> None:
         for lane, points in ranges.in_use.items():
             others = {other for pair in pairs if lane in pair for other in pair - {lane}}
             assert not points & plain.liveness.live[lane]
-            assert not points & ~bits_of(plain.liveness.defined[other] for other in others)
+            assert not points & ~reduce(or_, (plain.liveness.defined[each] for each in others), 0)
     assert added > 300
     assert shared > 50

@@ -4,18 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from tests.backends.nvidia.assembly import assemble, changed
 from verilocc_bench.backends.nvidia.life_range_gate import (
     LifeRangeMismatch,
     check_marks,
     file_masks,
 )
 from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, Marks, parse_life_ranges
-from verilocc_bench.backends.nvidia.records import (
-    RegisterReference,
-    SassFunction,
-    SassGuard,
-    SassInstruction,
-)
+from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction
 from verilocc_bench.errors import InputError
 
 TEXT = """\
@@ -83,29 +79,6 @@ def test_two_functions_have_panes_of_their_own() -> None:
     assert functions["called"].rows[0].marks[0] == Marks(0, 0b1100, 0b1100)
 
 
-def test_more_than_a_hundred_registers() -> None:
-    hundreds = " " * 100 + "11"
-    tens = "".join(str(k // 10 % 10) for k in range(102))
-    units = "".join(str(k % 10) for k in range(102))
-    empty = " " * 102
-    marks = list(empty)
-    marks[7], marks[101] = "v", "^"
-    text = "\n".join(
-        [
-            '\t.section\t.text.wide,"ax",@progbits',
-            " " * 32 + f"// +----{'-' * 102}+",
-            " " * 32 + f"// |{'GPR':^106}|",
-            " " * 32 + f"// |    {hundreds}|",
-            " " * 32 + f"// |    {tens}|",
-            " " * 32 + f"// |  # {units}|",
-            " " * 32 + f"// +----{'-' * 102}+",
-            f"{'        /*0000*/ MOV R101, R7 ;':32}" + f"// |  2 {''.join(marks)}|",
-            " " * 32 + f"// +----{'-' * 102}+",
-        ]
-    )
-    assert parsed(text, "wide").rows[0].marks[0] == Marks(1 << 101, 1 << 7, 1 << 101 | 1 << 7)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
@@ -163,70 +136,43 @@ def test_text_without_life_ranges(text: str) -> None:
 # The gate.
 
 
-def reference(name: str, *, count: int = 1, fixed: bool = False) -> RegisterReference:
-    file = name.rstrip("0123456789")
-    return RegisterReference(file, int(name.removeprefix(file)), count, 0, fixed)
-
-
-def references(names: str) -> tuple[RegisterReference, ...]:
-    """`R4:2 UR6` and, with `!`, fixed ones."""
-    found = []
-    for word in names.split():
-        name, _, count = word.rstrip("!").partition(":")
-        found.append(reference(name, count=int(count or 1), fixed=word.endswith("!")))
-    return tuple(found)
-
-
-def instruction(
-    index: int, opcode: str, defined: str = "", used: str = "", guard: SassGuard | None = None
-) -> SassInstruction:
-    return SassInstruction(
-        address=16 * index,
-        line=2 * index + 5,
-        opcode=opcode,
-        operands=(),
-        guard=guard,
-        never=False,
-        definitions=references(defined),
-        uses=references(used),
-        encoding=0,
-        target=None,
+def add(more: str = "") -> SassFunction:
+    return assemble(
+        """
+        IMAD.MOV.U32 R1, RZ, RZ, R3
+        ULDC.64 UR4, c[0x0][0x118]
+        @!P0 IADD3 R1, R1, 0x4, RZ
+        LDL R10, [R1]
+        STG.E desc[UR4][R2.64], R10
+        EXIT
+        """
+        + more
     )
 
 
-def function(*instructions: SassInstruction) -> SassFunction:
-    return SassFunction("add", instructions, {}, 14)
-
-
-ADD = (
-    instruction(0, "IMAD.MOV.U32", "R1", "R3"),
-    instruction(1, "ULDC.64", "UR4:2"),
-    instruction(2, "IADD3", "R1", "R1", SassGuard("P", 0, negated=True)),
-    instruction(3, "LDL", "R10", "R1"),
-    instruction(4, "STG.E", "", "R2:2 R10 UR4:2"),
-    instruction(5, "EXIT"),
-)
+def narrowed(references: tuple[RegisterReference, ...], file: str) -> tuple[RegisterReference, ...]:
+    return tuple(replace(each, count=1) if each.file == file else each for each in references)
 
 
 def test_marks_agree_and_trailing_nops_have_no_row() -> None:
-    assert check_marks(function(*ADD), parsed()) is None
-    assert check_marks(function(*ADD, instruction(6, "NOP")), parsed()) is None
+    assert check_marks(add(), parsed()) is None
+    assert check_marks(add("NOP"), parsed()) is None
 
 
 def test_a_wrong_width_is_found() -> None:
-    wrong = replace(ADD[4], uses=references("R2 R10 UR4:2"))
-    found = check_marks(function(*ADD[:4], wrong, ADD[5]), parsed())
+    _, constant, _, _, store, _ = add().instructions
+    found = check_marks(changed(add(), 4, uses=narrowed(store.uses, "R")), parsed())
     assert found is not None
-    assert (found.address, found.line, found.opcode, found.file) == (0x40, 13, "STG.E", "R")
+    assert (found.address, found.line, found.opcode, found.file) == (0x40, 14, "STG.E", "R")
     assert found.ours == "define none, use R2 R10"
     assert found.theirs == "define none, use R2 R3 R10"
     assert str(found) == (
-        "STG.E at 0x0040 (line 13), file R: ours define none, use R2 R10; "
+        "STG.E at 0x0040 (line 14), file R: ours define none, use R2 R10; "
         "NVIDIA's define none, use R2 R3 R10"
     )
-    wrong = replace(ADD[1], definitions=references("UR4"))
-    assert str(check_marks(function(ADD[0], wrong, *ADD[2:]), parsed())) == (
-        "ULDC.64 at 0x0010 (line 7), file UR: ours define UR4, use none; "
+    wrong = changed(add(), 1, definitions=narrowed(constant.definitions, "UR"))
+    assert str(check_marks(wrong, parsed())) == (
+        "ULDC.64 at 0x0010 (line 8), file UR: ours define UR4, use none; "
         "NVIDIA's define UR4 UR5, use none"
     )
 
@@ -244,88 +190,108 @@ def test_a_wrong_width_is_found() -> None:
 )
 def test_a_corrupted_mark_is_found(old: str, new: str, address: int, file: str) -> None:
     assert old in TEXT
-    found = check_marks(function(*ADD), parsed(TEXT.replace(old, new)))
+    found = check_marks(add(), parsed(TEXT.replace(old, new)))
     assert found is not None
     assert (found.address, found.file) == (address, file)
 
 
 def test_the_guard_is_a_use() -> None:
-    found = check_marks(function(*ADD[:2], replace(ADD[2], guard=None), *ADD[3:]), parsed())
+    found = check_marks(changed(add(), 2, guard=None), parsed())
     assert found is not None
-    assert (found.file, found.ours, found.theirs) == (
-        "P",
-        "define none, use none",
-        "define none, use P0",
-    )
+    none, guard = "define none, use none", "define none, use P0"
+    assert (found.file, found.ours, found.theirs) == ("P", none, guard)
 
 
 def test_rows_and_instructions_must_correspond() -> None:
-    missing = check_marks(function(*ADD[:5]), parsed())
+    missing = check_marks(replace(add(), instructions=add().instructions[:5]), parsed())
     assert missing == LifeRangeMismatch(0x50, 0, "", "", "no instruction", "a row")
-    more = check_marks(function(*ADD, instruction(6, "BRA")), parsed())
-    assert more == LifeRangeMismatch(0x60, 17, "BRA", "", "an instruction", "no row")
-    moved = check_marks(function(*ADD[:5], replace(ADD[5], address=0x60)), parsed())
-    assert moved == LifeRangeMismatch(0x60, 15, "EXIT", "", "an instruction", "a row at 0x0050")
+    more = check_marks(add("YIELD"), parsed())
+    assert more == LifeRangeMismatch(0x60, 18, "YIELD", "", "an instruction", "no row")
+    moved = check_marks(changed(add(), 5, address=0x60), parsed())
+    assert moved == LifeRangeMismatch(0x60, 16, "EXIT", "", "an instruction", "a row at 0x0050")
 
 
-def one_row(general: str = "", predicates: str = "") -> LifeRanges:
-    def pane(marks: str) -> str:
-        count = len(marks.replace(" ", "")) or ""
-        return f" {count:>2} {marks:8}"
-
-    return parsed(
-        '\t.section\t.text.one,"ax",@progbits\n'
-        "                  // +------------+------------+\n"
-        "                  // | GPR        | PRED       |\n"
-        "                  // |  # 01234567|  # 0123456 |\n"
-        "                  // +------------+------------+\n"
-        f"        /*0000*/  // |{pane(general)}|{pane(predicates)}|\n"
-        "                  // +------------+------------+\n",
-        "one",
+def one_row(general: str = "", predicates: str = "", registers: int = 8) -> LifeRanges:
+    """One instruction with these marks, in panes of so many registers and of seven predicates."""
+    sizes, marks = {"GPR": registers, "PRED": 7}, (general, predicates)
+    edge = "+".join("-" * (size + 4) for size in sizes.values())
+    lines = [edge, "|".join(f"{name:^{size + 4}}" for name, size in sizes.items())]
+    for digit in (100, 10, 1):
+        if digit < registers:
+            sign = "#" if digit == 1 else ""
+            panes = (
+                "".join(str(k // digit % 10) if digit < size else " " for k in range(size))
+                for size in sizes.values()
+            )
+            lines.append("|".join(f"{sign:>3} {each}" for each in panes))
+    counts = (len(each.replace(" ", "")) or "" for each in marks)
+    rows = zip(counts, marks, sizes.values(), strict=True)
+    lines += [edge, "|".join(f"{count:>3} {each:{size}}" for count, each, size in rows), edge]
+    codes = ["/*0000*/" if number == len(lines) - 2 else "" for number in range(len(lines))]
+    text = "".join(
+        f"        {code:10}// {'+' if line == edge else '|'}{line}{'+' if line == edge else '|'}\n"
+        for code, line in zip(codes, lines, strict=True)
     )
+    return parsed(f'\t.section\t.text.one,"ax",@progbits\n{text}', "one")
 
 
-AGREES: list[tuple[SassInstruction, str, str]] = [
-    (instruction(0, "CALL.REL.NOINC", guard=SassGuard("P", 1, negated=False)), "xv:^", "^x"),
-    (instruction(0, "LDGSTS.E", "", "R0 R2:2 P3"), "v:vv", ":::x"),
-    (instruction(0, "LDGSTS.E", "", "R0 R2:2 P3", SassGuard("P", 0, negated=True)), "v:vv", "v::x"),
-    (instruction(0, "R2P", "P0! P1!", "R4"), "    v", ": :"),
-    (instruction(0, "P2R", "R4", "P0! P1!"), "    ^", " :"),
-    (instruction(0, "P2R", "R4", "P0! P1!", SassGuard("P", 2, negated=False)), "    ^", "  v"),
-]
+def test_more_than_a_hundred_registers() -> None:
+    ranges = one_row(f"{'':7}v{'':93}^", registers=102)
+    assert ranges.rows[0].marks[0] == Marks(1 << 101, 1 << 7, 1 << 101 | 1 << 7)
 
 
-@pytest.mark.parametrize(("subject", "general", "predicates"), AGREES)
-def test_each_exception(subject: SassInstruction, general: str, predicates: str) -> None:
-    assert check_marks(function(subject), one_row(general, predicates)) is None
-    other = replace(subject, opcode="OTHER")
-    assert check_marks(function(other), one_row(general, predicates)) is not None
+CALL, COPY = "L1:\n@P1 CALL.REL.NOINC L(1)", "LDGSTS.E [R0], [R2.64], P3"
+FROM_PREDICATES = "P2R R4, PR, RZ, 0x3"
 
 
 @pytest.mark.parametrize(
-    ("subject", "general", "predicates"),
+    ("line", "general", "predicates"),
     [
-        # What we have must be there for a call, too.
-        (instruction(0, "CALL.REL.NOINC", guard=SassGuard("P", 1, negated=False)), "xv:^", "^^"),
-        (instruction(0, "CALL.REL.NOINC", "R5", ""), "xv:^", ""),
-        # The guard is no trailing predicate; registers have no exception.
-        (instruction(0, "LDGSTS.E", "", "R0 P3", SassGuard("P", 0, negated=True)), "v", "x  x"),
-        (instruction(0, "LDGSTS.E", "", "R0 P3"), "v", "   ^"),
-        (instruction(0, "LDGSTS.E", "", "R0 P3"), "v", "   :"),
-        (instruction(0, "LDGSTS.E", "", "R0 P3"), "x", "   x"),
-        (instruction(0, "LDGSTS.E", "", "R0 P3"), "v", " ^ x"),
-        # Predicates beside the mask, and the general register, are compared.
-        (instruction(0, "R2P", "P0! P1!", "R4"), "    v", "  ^"),
-        (instruction(0, "R2P", "P0! P1!", "R4"), "    :", ""),
-        (instruction(0, "P2R", "R4", "P0!", SassGuard("P", 2, negated=False)), "    ^", "  :"),
-        (instruction(0, "P2R", "R4", "P0! P1"), "    ^", ""),
+        (CALL, "xv:^", "^x"),
+        (COPY, "v:vv", ":::x"),
+        (f"@!P0 {COPY}", "v:vv", "v::x"),
+        ("R2P PR, R4, 0x3", "    v", ": :"),
+        (FROM_PREDICATES, "    ^", " :"),
+        (f"@P2 {FROM_PREDICATES}", "    ^", "  v"),
     ],
 )
-def test_an_exception_tolerates_nothing_else(
-    subject: SassInstruction, general: str, predicates: str
-) -> None:
-    assert check_marks(function(subject), one_row(general, predicates)) is not None
+def test_each_exception(line: str, general: str, predicates: str) -> None:
+    assert check_marks(assemble(line), one_row(general, predicates)) is None
+    other = changed(assemble(line), 0, opcode="OTHER")
+    assert check_marks(other, one_row(general, predicates)) is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "general", "predicates"),
+    [
+        # What we have must be there for a call, too.
+        (CALL, "xv:^", "^^"),
+        # The guard is no trailing predicate; registers have no exception.
+        (f"@!P0 {COPY}", "v:vv", "x  x"),
+        (COPY, "v:vv", "   ^"),
+        (COPY, "v:vv", "   :"),
+        (COPY, "x:vv", "   x"),
+        (COPY, "v:vv", " ^ x"),
+        # Predicates beside the mask, and the general register, are compared.
+        ("R2P PR, R4, 0x3", "    v", "  ^"),
+        ("R2P PR, R4, 0x3", "    :", ""),
+        ("@P2 P2R R4, PR, RZ, 0x1", "    ^", "  :"),
+    ],
+)
+def test_an_exception_tolerates_nothing_else(line: str, general: str, predicates: str) -> None:
+    assert check_marks(assemble(line), one_row(general, predicates)) is not None
+
+
+def test_an_exception_has_its_own_registers() -> None:
+    call = changed(assemble(CALL), 0, guard=None, definitions=(RegisterReference("R", 5, 1, 0),))
+    assert check_marks(call, one_row("xv:^")) is not None
+    moved = assemble(FROM_PREDICATES)
+    first, *others = moved.instructions[0].uses
+    free = changed(moved, 0, uses=(first, *(replace(each, fixed=False) for each in others)))
+    assert check_marks(free, one_row("    ^")) is not None
 
 
 def test_masks_of_references() -> None:
-    assert file_masks(references("R4:2 P1 UR6 UP0 R0")) == (0b110001, 0b10, 1 << 6, 1)
+    places = (("R", 4, 2), ("P", 1, 1), ("UR", 6, 1), ("UP", 0, 1), ("R", 0, 1))
+    references = [RegisterReference(file, first, count, 0) for file, first, count in places]
+    assert file_masks(references) == (0b110001, 0b10, 1 << 6, 1)

@@ -38,17 +38,31 @@ def target(line: str) -> str:
     return line.split()[1].partition("=")[0].partition(":")[0]
 
 
-def test_values_that_follow_each_other_in_a_register_are_separate() -> None:
-    assert body("MOV R2, 0x1\nMOV R3, R2\nMOV R2, 0x2\nFADD R2, R2, R3\nEXIT") == [
-        "bb0", "%0=MOV", "%1=MOV %0", "%2=MOV", "%3=FADD %2,%1", "EXIT",
-    ]  # fmt: skip
-
-
-def test_definitions_that_reach_one_use_are_one_value() -> None:
-    text = "ISETP.NE.AND P0, PT, R9, RZ, PT\nMOV R2, 0x1\n@P0 MOV R2, 0x2\nMOV R3, R2\nEXIT"
-    assert body(text) == [
-        "bb0", "%0:P=ISETP.NE.AND %1", "%2=MOV", "@%0 %2=MOV", "%3=MOV %2", "EXIT",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        # Values that follow each other in a register are separate.
+        ("MOV R2, 0x1\nMOV R3, R2\nMOV R2, 0x2\nFADD R2, R2, R3\nEXIT",
+         ["bb0", "%0=MOV", "%1=MOV %0", "%2=MOV", "%3=FADD %2,%1", "EXIT"]),
+        # Definitions that reach one use are one value.
+        ("ISETP.NE.AND P0, PT, R9, RZ, PT\nMOV R2, 0x1\n@P0 MOV R2, 0x2\nMOV R3, R2\nEXIT",
+         ["bb0", "%0:P=ISETP.NE.AND %1", "%2=MOV", "@%0 %2=MOV", "%3=MOV %2", "EXIT"]),
+        # A use that nothing reaches is a value of its own.
+        ("FADD R2, R3, R3\nFADD R4, R3, R2\nEXIT",
+         ["bb0", "%0=FADD %1,%2", "%3=FADD %4,%0", "EXIT"]),
+        # The stack pointer and masked predicates stay where they are.
+        ("MOV R1, c[0x0][0x28]\nISETP.NE.AND P2, PT, R9, RZ, PT\nP2R R2, PR, RZ, 0x4\nEXIT",
+         ["bb0", "R1=MOV", "P2=ISETP.NE.AND %0", "%1=P2R P2", "EXIT"]),
+        # What is dropped.
+        ("NOP\n@!PT MOV R2, 0x1\n@PT MOV R3, 0x1\nEXIT\nMOV R4, 0x1\nEXIT",
+         ["bb0", "%0=MOV", "EXIT"]),
+        # A guarded exit leads to an empty block.
+        ("ISETP.NE.AND P0, PT, RZ, RZ, PT\n@P0 EXIT\nMOV R2, R3\nEXIT",
+         ["bb0->bb2,bb1", "%0:P=ISETP.NE.AND", "@%0 EXIT", "bb1", "%1=MOV %2", "EXIT", "bb2"]),
+    ],
+)  # fmt: skip
+def test_short_functions(text: str, lines: list[str]) -> None:
+    assert body(text) == lines
 
 
 def test_a_guarded_definition_does_not_reach_past_its_complement() -> None:
@@ -109,22 +123,6 @@ def test_operands_of_several_registers_make_tuples() -> None:
     assert "%0=DADD" not in print_function(normalized.function)
 
 
-def test_a_use_that_nothing_reaches_is_a_value_of_its_own() -> None:
-    assert body("FADD R2, R3, R3\nFADD R4, R3, R2\nEXIT") == [
-        "bb0", "%0=FADD %1,%2", "%3=FADD %4,%0", "EXIT",
-    ]  # fmt: skip
-
-
-def test_the_stack_pointer_and_masked_predicates_stay_where_they_are() -> None:
-    text = "MOV R1, c[0x0][0x28]\nISETP.NE.AND P2, PT, R9, RZ, PT\nP2R R2, PR, RZ, 0x4\nEXIT"
-    assert body(text)[1:4] == ["R1=MOV", "P2=ISETP.NE.AND %0", "%1=P2R P2"]
-
-
-def test_what_is_dropped() -> None:
-    text = "NOP\n@!PT MOV R2, 0x1\n@PT MOV R3, 0x1\nEXIT\nMOV R4, 0x1\nEXIT"
-    assert body(text) == ["bb0", "%0=MOV", "EXIT"]
-
-
 def test_blocks_and_edges() -> None:
     function = assemble(LOOP)
     assert control_flow(function) == (
@@ -132,12 +130,6 @@ def test_blocks_and_edges() -> None:
         SassBlock((3, 4, 5), (1, 2)),
         SassBlock((6, 7), ()),
     )
-
-
-def test_a_guarded_exit_leads_to_an_empty_block() -> None:
-    assert body("ISETP.NE.AND P0, PT, RZ, RZ, PT\n@P0 EXIT\nMOV R2, R3\nEXIT") == [
-        "bb0->bb2,bb1", "%0:P=ISETP.NE.AND", "@%0 EXIT", "bb1", "%1=MOV %2", "EXIT", "bb2",
-    ]  # fmt: skip
 
 
 def test_a_call_that_never_returns_is_a_jump() -> None:

@@ -13,47 +13,36 @@ from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.distance_table import distance_table
 from verilocc_bench.backends.nvidia.hazards import find_hazards
-from verilocc_bench.backends.nvidia.kernel import machine_problem, read_kernel
-from verilocc_bench.backends.nvidia.write_back import RunVerdict
+from verilocc_bench.backends.nvidia.kernel import SassKernel, machine_problem, read_kernel
+from verilocc_bench.backends.nvidia.write_back import RunVerdict, write_assignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.targets import get_target
 
-PRODUCTS = """.version 8.7
-.target sm_90a
-.address_size 64
-.visible .entry products(.param .u64 out, .param .u64 left, .param .u64 right)
-{
-    .reg .b64 %d<4>;
-    .reg .f32 %f<8>;
-    ld.param.u64 %d0, [out];
-    ld.param.u64 %d1, [left];
-    ld.param.u64 %d2, [right];
-    mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000;
-    mov.f32 %f3, 0f00000000; mov.f32 %f4, 0f00000000; mov.f32 %f5, 0f00000000;
-    mov.f32 %f6, 0f00000000; mov.f32 %f7, 0f00000000;
+_SUM = "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}"
+_PRODUCT = f"wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {_SUM}"
+PRODUCTS = kernels.module(
+    kernels.entry(
+        "products",
+        "ld.param.u64 %d0, [out]; ld.param.u64 %d1, [left]; ld.param.u64 %d2, [right];\n"
+        + "".join(f"mov.f32 %f{number}, 0f00000000;\n" for number in range(8))
+        + f"""
     wgmma.fence.sync.aligned;
-    wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
-        {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %d1, %d2, 1, 1, 1, 0, 0;
-    wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
-        {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %d2, %d1, 1, 1, 1, 0, 0;
+    {_PRODUCT}, %d1, %d2, 1, 1, 1, 0, 0;
+    {_PRODUCT}, %d2, %d1, 1, 1, 1, 0, 0;
     wgmma.commit_group.sync.aligned;
     wgmma.wait_group.sync.aligned 0;
-    st.global.v4.f32 [%d0], {%f0, %f1, %f2, %f3};
-    st.global.v4.f32 [%d0 + 16], {%f4, %f5, %f6, %f7};
-    ret;
-}
-"""
-
-
-_KERNEL = """.version 8.7
-.target sm_90a
-.address_size 64
-.visible .entry copies(.param .u64 out, .param .align 64 .b8 map[128], .param .u32 n)
-.reqntid 128
-.maxnreg 128
-{
-    .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<4>; .reg .f32 %f<8>;
+    st.global.v4.f32 [%d0], {{%f0, %f1, %f2, %f3}};
+    st.global.v4.f32 [%d0 + 16], {{%f4, %f5, %f6, %f7}};
+""",
+        ".param .u64 out, .param .u64 left, .param .u64 right",
+    ),
+    target="sm_90a",
+)
+_KERNEL = kernels.module(
+    kernels.entry(
+        "copies",
+        """
     .shared .align 1024 .b8 tile[8192];
     .shared .align 8 .b64 full[2];
     ld.param.u64 %d0, [out];
@@ -76,9 +65,12 @@ ready:
     mul.wide.u32 %d3, %r1, 16;
     add.u64 %d4, %d0, %d3;
     st.global.v4.f32 [%d4], {%f0, %f1, %f2, %f3};
-    ret;
-}
-"""
+""",
+        ".param .u64 out, .param .align 64 .b8 map[128], .param .u32 n",
+        ".reqntid 128\n.maxnreg 128",
+    ),
+    target="sm_90a",
+)
 
 # Tensors copied and awaited in a loop; bulk copies; products of bytes between barriers.
 TENSORS = _KERNEL.replace(
@@ -133,6 +125,10 @@ again:
 )
 
 
+def read(ptx: str, architecture: str = "sm_90a") -> SassKernel:
+    return read_kernel(kernels.assembled(ptx, architecture), Path("k.cubin"), ReadOptions())
+
+
 def test_the_register_count_stands_in_the_information_alone() -> None:
     (kernel,) = read_cubin(kernels.assembled(kernels.LOOP, "sm_90")).kernels
     assert kernel.register_count_offset is None
@@ -152,7 +148,7 @@ def test_a_cubin_without_its_register_count_is_refused() -> None:
 @pytest.mark.parametrize(
     ("ptx", "opcodes"),
     [
-        (kernels.LOOP, "MUFU.EX2"),
+        pytest.param(kernels.LOOP, "MUFU.EX2", marks=pytest.mark.exhaustive),
         (PRODUCTS, "HGMMA.64x16x16.F32"),
         (TENSORS, "UTMALDG.2D UTMASTG.2D UTMAREDG.1D.ADD SYNCS.EXCH.64 UTMACMDFLUSH"),
         (BULK, "UBLKCP.S.G UBLKCP.G.S SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.CCTL.IV ELECT"),
@@ -161,29 +157,21 @@ def test_a_cubin_without_its_register_count_is_refused() -> None:
     ids=["loop", "products", "tensors", "bulk", "bytes"],
 )
 def test_a_kernel_is_read_and_written_back(ptx: str, opcodes: str) -> None:
-    cubin = kernels.assembled(ptx, "sm_90" if ptx == kernels.LOOP else "sm_90a")
-    kernel = read_kernel(cubin, Path("kernel.cubin"), ReadOptions())
+    kernel = read(ptx, "sm_90" if ptx == kernels.LOOP else "sm_90a")
     assert {*opcodes.split()} <= {each.opcode for each in kernel.code.function.instructions}
     assert not find_hazards(kernel.code.function)
     assert kernel.problem.target is get_target("sm_90")
-    problem = kernel.code.normalized
-    same = kernels.lowered_kernel(cubin, problem, problem.assignment)
-    assert same.data == cubin
+    same = write_assignment(kernel.code, kernel.code.normalized.assignment)
+    assert same.data == kernel.code.cubin
     assert same.verdict is RunVerdict.COMPILERS_OWN
-    other = kernels.lowered_kernel(cubin, problem, linear_scan(machine_problem(kernel)))
+    other = write_assignment(kernel.code, linear_scan(machine_problem(kernel)))
     assert other.verdict is RunVerdict.BY_THE_RULES
 
 
 def test_limits_of_registers_that_change_are_refused_by_name() -> None:
     ptx = _KERNEL.replace("PARTS", "setmaxnreg.dec.sync.aligned.u32 40;")
     with pytest.raises(InputError, match=r"USETMAXREG.* one budget for all of its code"):
-        read_kernel(kernels.assembled(ptx, "sm_90a"), Path("kernel.cubin"), ReadOptions())
-
-
-def test_a_copy_reads_its_uniform_registers_until_its_barrier() -> None:
-    copy = "UTMALDG.2D [UR8], [UR18]"
-    found = find_hazards(assemble(f"{copy}\nUMOV UR11, UR4\nUMOV UR12, UR4\nEXIT", "sm_90"))
-    assert [(each.later, each.registers) for each in found] == [(1, ("UR11",))]
+        read(ptx)
 
 
 def test_the_guard_of_one_thread_does_not_decide_the_branch_of_a_warp() -> None:
@@ -211,7 +199,7 @@ def test_ptx_for_sm_90_is_refused_for_sm_80() -> None:
 
 
 def test_an_accumulator_of_f32_starts_at_a_multiple_of_four() -> None:
-    kernel = read_kernel(kernels.assembled(PRODUCTS, "sm_90a"), Path("kernel.cubin"), ReadOptions())
+    kernel = read(PRODUCTS)
     text = print_function(kernel.problem.function)
     assert "class R8 8 R/4" in text
     assert "HGMMA.64x16x16.F32" in text
@@ -231,44 +219,40 @@ def test_r2ur_has_a_fixed_latency_on_sm_90(architecture: str, variable: bool) ->
     assert move.variable_latency is variable
 
 
+GROUPS = """
+    HGMMA.64x16x16.F32 R24, gdesc[UR8], RZ, !UPT
+    HGMMA.64x16x16.F32 R24, gdesc[UR12], R24, gsb0
+    HGMMA.64x16x16.F32 R56, gdesc[UR8], RZ, !UPT, gsb0
+    WARPGROUP.DEPBAR.LE gsb0, {}
+    FADD R2, R24, R24
+    FADD R3, R56, R56
+    EXIT
+"""
+FACTOR = """
+    HGMMA.64x16x16.F32 R24, R40, gdesc[UR8].tnspB, R24, gsb0
+    MOV R41, R2
+    WARPGROUP.DEPBAR.LE gsb0, 0x0
+    MOV R42, R2
+    EXIT
+"""
+
+
 @pytest.mark.parametrize(
-    ("wait", "found"),
+    ("text", "found"),
     [
-        ("WARPGROUP.DEPBAR.LE gsb0, 0x0", set()),
-        ("WARPGROUP.DEPBAR.LE gsb0, 0x1", {"R56"}),
-        ("WARPGROUP.DEPBAR.LE gsb0, 0x2", {"R24", "R56"}),
+        # A wait covers all groups but the last ones.
+        (GROUPS.format("0x0"), set()),
+        (GROUPS.format("0x1"), {"R56"}),
+        (GROUPS.format("0x2"), {"R24", "R56"}),
+        (GROUPS.format("0x8"), {"R24", "R56"}),
+        # A factor in registers is read until the wait, a copy's registers until its barrier.
+        (FACTOR, {"R41"}),
+        ("UTMALDG.2D [UR8], [UR18]\nUMOV UR11, UR4\nUMOV UR12, UR4\nEXIT", {"UR11"}),
     ],
 )
-def test_a_wait_covers_all_groups_but_the_last_ones(wait: str, found: set[str]) -> None:
-    function = assemble(
-        f"""
-        HGMMA.64x16x16.F32 R24, gdesc[UR8], RZ, !UPT
-        HGMMA.64x16x16.F32 R24, gdesc[UR12], R24, gsb0
-        HGMMA.64x16x16.F32 R56, gdesc[UR8], RZ, !UPT, gsb0
-        {wait}
-        FADD R2, R24, R24
-        FADD R3, R56, R56
-        EXIT
-        """,
-        "sm_90",
-    )
-    hazards = find_hazards(function)
+def test_what_is_not_waited_for(text: str, found: set[str]) -> None:
+    hazards = find_hazards(assemble(text, "sm_90"))
     assert {register for hazard in hazards for register in hazard.registers} == found
-
-
-def test_a_factor_in_registers_is_read_until_the_wait() -> None:
-    function = assemble(
-        """
-        HGMMA.64x16x16.F32 R24, R40, gdesc[UR8].tnspB, R24, gsb0
-        MOV R41, R2
-        WARPGROUP.DEPBAR.LE gsb0, 0x0
-        MOV R42, R2
-        EXIT
-        """,
-        "sm_90",
-    )
-    hazards = find_hazards(function)
-    assert [(hazard.later, hazard.registers) for hazard in hazards] == [(1, ("R41",))]
 
 
 def test_each_architecture_has_distances_of_its_own() -> None:

@@ -30,6 +30,12 @@ more:
 """
 
 
+WITH_STACK = (
+    TWICE[: TWICE.index("more:")].replace("S2R R2, SR_TID.X", "MOV R1, c[0x0][0x28]") + "more:\n"
+)
+"""The calls, and a stack; what is called follows."""
+
+
 def test_a_subroutine_has_a_copy_for_each_call() -> None:
     # The pair %2 has the return address; %1 the argument, which is the result, too.
     copy = ["%1=IADD3 %1", "%2.1=MOV", "RET.REL.NODEC %2"]
@@ -96,25 +102,21 @@ def test_what_is_not_known_is_refused(old: str, new: str, said: str) -> None:
     ],
 )
 def test_a_return_address_is_followed(code: str) -> None:
-    head, _, _ = TWICE.partition("more:")
-    head = head.replace("S2R R2, SR_TID.X", "MOV R1, c[0x0][0x28]")
-    head = head.replace("MOV R6, R2", "ISETP.NE.AND P0, PT, RZ, RZ, PT")
-    control_flow(assemble(f"{head}more:\n{code}"))
+    head = WITH_STACK.replace("MOV R6, R2", "ISETP.NE.AND P0, PT, RZ, RZ, PT")
+    control_flow(assemble(head + code))
     with pytest.raises(RejectedKernel, match="not known where"):
-        control_flow(assemble(f"{head.replace('0x70', '0x80')}more:\n{code}"))
+        control_flow(assemble(head.replace("0x70", "0x80") + code))
 
 
 def test_a_slot_of_the_stack_that_is_written_again_is_not_the_return_address() -> None:
-    head, _, _ = TWICE.partition("more:")
-    head = head.replace("S2R R2, SR_TID.X", "MOV R1, c[0x0][0x28]")
     code = "STL [R1+0x4], R4\n{}\nLDL R4, [R1+0x4]\nMOV R5, RZ\nRET.REL.NODEC R4 `(f)"
-    control_flow(assemble(f"{head}more:\n{code.format('STL.64 [R1+0x8], R6')}"))
+    control_flow(assemble(WITH_STACK + code.format("STL.64 [R1+0x8], R6")))
     for load in ("U8", "S8", "U16", "S16"):
         narrow = code.format("MOV R6, RZ").replace("LDL R4", f"LDL.{load} R4")
         with pytest.raises(RejectedKernel, match="not known where"):
-            control_flow(assemble(f"{head}more:\n{narrow}"))
+            control_flow(assemble(WITH_STACK + narrow))
     for store in ("STL.64 [R1], R6", "STL.U8 [R1+0x7], R6", "@P0 STL [R1+0x4], R6"):
-        text = f"ISETP.NE.AND P0, PT, RZ, RZ, PT\n{head.lstrip()}more:\n{code.format(store)}"
+        text = f"ISETP.NE.AND P0, PT, RZ, RZ, PT\n{WITH_STACK.lstrip()}{code.format(store)}"
         text = text.replace("0x40", "0x50").replace("0x70", "0x80")
         with pytest.raises(RejectedKernel, match="not known where"):
             control_flow(assemble(text))

@@ -5,7 +5,6 @@ No judge can see such a fault: judges know the text alone.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -14,7 +13,18 @@ from typing import Any
 
 import pytest
 
-from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled
+from tests.backends.function_edits import (
+    Edit,
+    changed,
+    definition,
+    use,
+    with_block,
+    with_budget,
+    with_instruction,
+    without_use,
+)
+from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled, embedded
+from tests.backends.nvidia.assembly import changed as with_fields
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia import flow, normalize, text_gate, webs
@@ -31,7 +41,7 @@ from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
-from verilocc_bench.dataset import load_raw_row
+from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import (
     Assignment,
@@ -49,7 +59,6 @@ from verilocc_bench.verification.verifier import IndependentVerifier
 LIMIT = 255
 LISTINGS = Path(__file__).parent / "listings"
 LEFT_BY_CALL = "cad9ef1c585f0b3e"
-Edit = Callable[[Instruction], Instruction]
 
 
 @cache
@@ -71,14 +80,9 @@ def check(function: Function, label: Assignment, code: SassFunction | None = Non
 
 def edited(function: Function, opcode: str, edit: Edit) -> Function:
     """The function with the first instruction that begins like `opcode` changed."""
-    for number, block in enumerate(function.blocks):
-        for index, instruction in enumerate(block.instructions):
-            if instruction.opcode.startswith(opcode) and edit(instruction) != instruction:
-                body = list(block.instructions)
-                body[index] = edit(instruction)
-                blocks = list(function.blocks)
-                blocks[number] = replace(block, instructions=tuple(body))
-                return replace(function, blocks=tuple(blocks))
+    for block, index, instruction in function.instructions():
+        if instruction.opcode.startswith(opcode) and edit(instruction) != instruction:
+            return with_instruction(function, block, index, edit)
     raise AssertionError(f"there is no {opcode} to change")
 
 
@@ -98,74 +102,42 @@ def test_the_listings_are_those_of_the_tools() -> None:
     load_kernel(assembled(PRODUCT), "<cubin>")[1].normalized(LIMIT)
 
 
-def without_guard(instruction: Instruction) -> Instruction:
-    return replace(instruction, guard=None)
-
-
 def negated(instruction: Instruction) -> Instruction:
     guard = instruction.guard
-    return (
-        instruction
-        if guard is None
-        else replace(instruction, guard=replace(guard, negated=not guard.negated))
-    )
+    if guard is None:
+        return instruction
+    return replace(instruction, guard=replace(guard, negated=not guard.negated))
 
 
 def other_half(instruction: Instruction) -> Instruction:
-    first, *others = instruction.uses
-    location = first.location
+    location = instruction.uses[0].location
     assert isinstance(location, VirtualLanes)
-    return replace(
-        instruction, uses=(Operand(replace(location, first=location.first ^ 1)), *others)
-    )
-
-
-def first_use(**changes: Any) -> Edit:
-    def edit(instruction: Instruction) -> Instruction:
-        first, *others = instruction.uses
-        return replace(instruction, uses=(replace(first, **changes), *others))
-
-    return edit
-
-
-def early(instruction: Instruction) -> Instruction:
-    (definition,) = instruction.definitions
-    return replace(instruction, definitions=(replace(definition, early_clobber=True),))
-
-
-def changed(**changes: Any) -> Edit:
-    return lambda instruction: replace(instruction, **changes)
-
-
-AT = r" at 0x[0-9a-f]{4} \(line \d+\): the text has "
-INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str]] = {
-    "guard lost": ("FADD", without_guard, rf"FADD{AT}no guard, the code @P\d$"),
-    "guard negated": ("FADD", negated, rf"FADD{AT}@!P\d, the code @P\d$"),
-    "branch's guard negated": ("BRA", negated, rf"BRA{AT}@P\d, the code @!P\d$"),
-    "branch's guard lost": ("BRA", without_guard, rf"BRA{AT}no guard, the code @!P\d$"),
-    "uses dropped": ("FFMA", changed(uses=()), f"FFMA{AT}0 uses, the code 3$"),
-    "one use dropped": (
-        "STG.E",
-        lambda i: replace(i, uses=i.uses[:-1]),
-        f"STG.E{AT}2 uses, the code 3$",
-    ),
-    "definitions dropped": ("I2F", changed(definitions=()), f"I2F{AT}0 definitions, the code 1$"),
-    "another lane": ("FADD", other_half, rf"FADD{AT}R\d+, the code R\d+$"),
-    "opcode": ("FFMA", changed(opcode="FMUL"), f"FFMA{AT}FMUL$"),
-    "undefined use": ("FFMA", first_use(undef=True), f"FFMA{AT}"),
-    "tied use": ("FFMA", first_use(tied_to=0), f"FFMA{AT}"),
-    "implicit use": ("FFMA", first_use(implicit=True), f"FFMA{AT}"),
-    "early clobber": ("FFMA", early, f"FFMA{AT}"),
-    "registers destroyed": ("FFMA", changed(destroys=(FixedUnits("R", 9, 1),)), f"FFMA{AT}"),
-}
+    return use(0, location=replace(location, first=location.first ^ 1))(instruction)
 
 
 @pytest.mark.parametrize(
-    ("opcode", "edit", "words"), INSTRUCTION_FAULTS.values(), ids=INSTRUCTION_FAULTS
+    ("opcode", "edit", "words"),
+    [
+        ("FADD", changed(guard=None), r"no guard, the code @P\d$"),
+        ("FADD", negated, r"@!P\d, the code @P\d$"),
+        ("BRA", negated, r"@P\d, the code @!P\d$"),
+        ("BRA", changed(guard=None), r"no guard, the code @!P\d$"),
+        ("FFMA", changed(uses=()), "0 uses, the code 3$"),
+        ("STG.E", without_use(2), "2 uses, the code 3$"),
+        ("I2F", changed(definitions=()), "0 definitions, the code 1$"),
+        ("FADD", other_half, r"R\d+, the code R\d+$"),
+        ("FFMA", changed(opcode="FMUL"), "FMUL$"),
+        ("FFMA", use(0, undef=True), ""),
+        ("FFMA", use(0, tied_to=0), ""),
+        ("FFMA", use(0, implicit=True), ""),
+        ("FFMA", definition(early_clobber=True), ""),
+        ("FFMA", changed(destroys=(FixedUnits("R", 9, 1),)), ""),
+    ],
 )
 def test_a_fault_in_an_instruction(opcode: str, edit: Edit, words: str) -> None:
     normalized, _ = gated().normalized(LIMIT)
-    with pytest.raises(RejectedKernel, match=words) as caught:
+    pattern = rf"{opcode} at 0x[0-9a-f]{{4}} \(line \d+\): the text has {words}"
+    with pytest.raises(RejectedKernel, match=pattern) as caught:
         check(edited(normalized.function, opcode, edit), normalized.assignment)
     assert caught.value.kind == "text-contradicts-code"
 
@@ -179,81 +151,50 @@ def with_ranges(function: Function, name: str, **changes: Any) -> Function:
     return replace(function, virtual_registers=classes)
 
 
-def with_edges(function: Function, block: int, successors: tuple[int, ...]) -> Function:
-    blocks = list(function.blocks)
-    blocks[block] = replace(blocks[block], successors=successors)
-    return replace(function, blocks=tuple(blocks))
-
-
-def with_budget(function: Function, name: str, count: int) -> Function:
-    files = tuple(replace(f, count=count) if f.name == name else f for f in function.files)
-    return replace(function, files=files)
-
-
 def with_last_body(function: Function, edit: Callable[..., tuple[Instruction, ...]]) -> Function:
-    *blocks, last = function.blocks
-    return replace(function, blocks=(*blocks, replace(last, instructions=edit(last.instructions))))
+    return with_block(function, -1, instructions=edit(function.blocks[-1].instructions))
 
 
 def without_last_block(function: Function) -> Function:
-    return replace(function, blocks=with_edges(function, 1, (1,)).blocks[:-1])
+    return replace(function, blocks=with_block(function, 1, successors=(1,)).blocks[:-1])
 
 
+def with_reserved(function: Function, *units: tuple[str, int, int]) -> Function:
+    return replace(function, reserved=tuple(FixedUnits(*each) for each in units))
+
+
+def with_live_in(function: Function) -> Function:
+    return replace(function, live_ins=(FixedUnits("R", 7, 1),))
+
+
+LACKS, ADDS = "bb2: the text lacks an instruction$", "bb2: the text has one too many$"
 NOT_RESERVED = "^text-contradicts-code: sums: the text does not reserve %s$"
 NOT_ALIGNED = r"at 0x[0-9a-f]{4} \(line \d+\): the class \S+ does not align R\d+ and %d more$"
-FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str]] = {
-    "edge lost": (
-        lambda f: with_edges(f, 1, (1,)),
-        "BRA .*: the text leads from bb1 to bb1, the code not$",
-    ),
-    "edges exchanged": (lambda f: with_edges(f, 1, (2, 1)), "BRA .*from bb1 to bb2, bb1, the code"),
-    "edge added": (lambda f: with_edges(f, 2, (0,)), "EXIT .*: the text leads from bb2 to bb0"),
-    "all edges lost": (lambda f: with_edges(f, 1, ()), "BRA .*leads from bb1 to nowhere, the code"),
-    "R1 free": (lambda f: replace(f, reserved=f.reserved[1:]), NOT_RESERVED % "R1"),
-    "UR3 free": (
-        lambda f: replace(f, reserved=(f.reserved[0], FixedUnits("UR", 0, 3))),
-        NOT_RESERVED % "UR3",
-    ),
-    "nothing reserved": (lambda f: replace(f, reserved=()), NOT_RESERVED % "R1"),
-    "alignment lost": (lambda f: with_ranges(f, "R4", step=1), NOT_ALIGNED % 3),
-    "alignment halved": (lambda f: with_ranges(f, "R4", step=2), NOT_ALIGNED % 3),
-    "a start that is not aligned": (
-        lambda f: with_ranges(f, "R2", first=1, last=249),
-        NOT_ALIGNED % 1,
-    ),
-    "another file": (
-        lambda f: with_ranges(f, "P", file="UP"),
-        r"%\d+ may lie in UP, the code has it in P$",
-    ),
-    "budget raised": (
-        lambda f: with_budget(f, "R", 255),
-        "sums: the text allows 255 registers of R, not 253$",
-    ),
-    "predicates taken away": (
-        lambda f: with_budget(f, "P", 6),
-        "sums: the text allows 6 registers of P, not 7$",
-    ),
-    "another architecture": (
-        lambda f: replace(f, target="sm_90"),
-        "sums: the text is for sm_90$",
-    ),
-    "live into the entry": (
-        lambda f: replace(f, live_ins=(FixedUnits("R", 7, 1),)),
-        "sums: the text has registers that are live into the entry$",
-    ),
-    "instruction lost": (
-        lambda f: with_last_body(f, lambda body: body[:-1]),
-        "bb2: the text lacks an instruction$",
-    ),
-    "instruction added": (
-        lambda f: with_last_body(f, lambda body: (*body, body[-1])),
-        "bb2: the text has one too many$",
-    ),
-    "block lost": (without_last_block, "sums: 2 blocks, the code has 3$"),
-}
 
 
-@pytest.mark.parametrize(("edit", "words"), FUNCTION_FAULTS.values(), ids=FUNCTION_FAULTS)
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda f: with_block(f, 1, successors=(1,)), "BRA .*leads from bb1 to bb1, the code not$"),
+        (lambda f: with_block(f, 1, successors=(2, 1)), "BRA .*from bb1 to bb2, bb1, the code"),
+        (lambda f: with_block(f, 2, successors=(0,)), "EXIT .*: the text leads from bb2 to bb0"),
+        (lambda f: with_block(f, 1, successors=()), "BRA .*leads from bb1 to nowhere, the code"),
+        (lambda f: with_reserved(f, ("UR", 0, 4)), NOT_RESERVED % "R1"),
+        (lambda f: with_reserved(f, ("R", 1, 1), ("UR", 0, 3)), NOT_RESERVED % "UR3"),
+        (with_reserved, NOT_RESERVED % "R1"),
+        (lambda f: with_ranges(f, "R4", step=1), NOT_ALIGNED % 3),
+        (lambda f: with_ranges(f, "R4", step=2), NOT_ALIGNED % 3),
+        (lambda f: with_ranges(f, "R2", first=1, last=249), NOT_ALIGNED % 1),
+        (lambda f: with_ranges(f, "P", file="UP"), r"%\d+ may lie in UP, the code has it in P$"),
+        (lambda f: with_budget(f, "R", 255), "sums: the text allows 255 registers of R, not 253$"),
+        (lambda f: with_budget(f, "P", 6), "sums: the text allows 6 registers of P, not 7$"),
+        (lambda f: replace(f, target="sm_90"), "sums: the text is for sm_90$"),
+        (with_live_in, "sums: the text has registers that are live into the entry$"),
+        (lambda f: with_last_body(f, lambda body: body[:-1]), LACKS),
+        (lambda f: with_last_body(f, lambda body: (*body, body[-1])), ADDS),
+        (without_last_block, "sums: 2 blocks, the code has 3$"),
+    ],
+)
 def test_a_fault_in_the_function(edit: Callable[[Function], Function], words: str) -> None:
     normalized, _ = gated().normalized(LIMIT)
     with pytest.raises(RejectedKernel, match=words):
@@ -270,7 +211,8 @@ def test_a_budget_follows_from_the_limit() -> None:
 @pytest.mark.slow
 def test_calls_that_never_return_are_the_jumps_that_they_are() -> None:
     """nvdisasm would show another liveness of a loop that ptxas leaves by a CALL."""
-    cubin = base64.b64decode(load_raw_row("mini", LEFT_BY_CALL).content)
+    (row,) = (row for row in load_rows("mini").rows if row.id == LEFT_BY_CALL)
+    cubin = embedded(row)
     function = disassembled_function(cubin, "<cubin>")
     (kernel,) = read_cubin(cubin).kernels
     jumping = with_contexts(cubin, kernel, function, flow.control_flow(function))
@@ -320,36 +262,30 @@ def test_a_use_that_has_lost_its_definition(opcode: str) -> None:
         assert judge.verify(answer).valid
 
 
-@pytest.mark.parametrize("kept", [(1,), (2,)])
-def test_an_edge_that_the_control_flow_loses(
-    kept: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("successors", "words"),
+    [
+        ((1,), r"[RP]\d+: .* by NVIDIA's life ranges"),
+        ((2,), r"[RP]\d+: .* by NVIDIA's life ranges"),
+        ((2, 1), r"BRA at .*: the text leads from bb1 to bb2, bb1"),
+    ],
+)
+def test_edges_that_the_control_flow_loses_or_exchanges(
+    successors: tuple[int, ...], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true_flow = flow.control_flow
 
-    def lossy(function: SassFunction) -> tuple[SassBlock, ...]:
+    def wrong(function: SassFunction) -> tuple[SassBlock, ...]:
         blocks = true_flow(function)
-        return (blocks[0], replace(blocks[1], successors=kept), *blocks[2:])
+        return (blocks[0], replace(blocks[1], successors=successors), *blocks[2:])
 
     for module in (normalize, text_gate):
-        monkeypatch.setattr(module, "control_flow", lossy)
-    with pytest.raises(RejectedKernel, match=r"[RP]\d+: .* by NVIDIA's life ranges"):
+        monkeypatch.setattr(module, "control_flow", wrong)
+    with pytest.raises(RejectedKernel, match=words):
         gated().normalized(LIMIT)
 
 
-def test_exchanged_edges_of_the_control_flow(monkeypatch: pytest.MonkeyPatch) -> None:
-    true_flow = flow.control_flow
-
-    def exchanged(function: SassFunction) -> tuple[SassBlock, ...]:
-        blocks = true_flow(function)
-        return (blocks[0], replace(blocks[1], successors=(2, 1)), *blocks[2:])
-
-    for module in (normalize, text_gate):
-        monkeypatch.setattr(module, "control_flow", exchanged)
-    with pytest.raises(RejectedKernel, match=r"BRA at .*: the text leads from bb1 to bb2, bb1"):
-        gated().normalized(LIMIT)
-
-
-def test_a_guard_that_the_code_is_read_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guard_that_the_code_is_read_without() -> None:
     """The text agrees with what was read, which the bits of the encoding contradict."""
     kernel = gated()
     instructions = tuple(replace(i, guard=None) for i in kernel.function.instructions)
@@ -369,11 +305,6 @@ def test_a_fixed_register_that_the_text_frees() -> None:
     code = gated().function
     index = next(n for n, i in enumerate(code.instructions) if i.opcode.startswith("FSETP"))
     fixed = tuple(replace(r, fixed=True) for r in code.instructions[index].definitions)
-    body = list(code.instructions)
-    body[index] = replace(body[index], definitions=fixed)
+    other = with_fields(code, index, definitions=fixed)
     with pytest.raises(RejectedKernel, match=r"FSETP.* at .*: the text does not fix P\d"):
-        check(
-            normalized.function,
-            normalized.assignment,
-            code=replace(code, instructions=tuple(body)),
-        )
+        check(normalized.function, normalized.assignment, other)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.assembly import assemble, encoded
 from verilocc_bench.backends.nvidia.life_ranges import FILES, LifeRangeRow, LifeRanges, Marks
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
 from verilocc_bench.backends.nvidia.read import GatedFunction
+from verilocc_bench.backends.nvidia.records import SassInstruction
 from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir import print_function
@@ -20,21 +19,22 @@ LIMIT = 64
 def kernel(listing: str) -> GatedFunction:
     """`LINE | REGISTERS` for each instruction, as nvdisasm shows them, and labels."""
     lines = [line.strip() for line in listing.strip().splitlines()]
-    code = assemble("\n".join(line.partition("|")[0] for line in lines))
+    code = encoded(assemble("\n".join(line.partition("|")[0] for line in lines)), guard_bits)
     shown = [line.partition("|")[2].split() for line in lines if "|" in line]
-    instructions, rows = [], []
+    rows = []
     for instruction, names in zip(code.instructions, shown, strict=True):
-        guard = instruction.guard
-        bits = 7 if guard is None else guard.index | guard.negated << 3
-        instructions.append(replace(instruction, encoding=bits << 12))
         live = dict.fromkeys(FILES, 0)
         for name in names:
             file = name.rstrip("0123456789")
             live[file] |= 1 << int(name.removeprefix(file))
         r, p, ur, up = (Marks(0, 0, live[file]) for file in FILES)
         rows.append(LifeRangeRow(instruction.address, instruction.line, (r, p, ur, up)))
-    function = replace(code, instructions=tuple(instructions))
-    return GatedFunction(function, LifeRanges(code.name, tuple(rows)))
+    return GatedFunction(code, LifeRanges(code.name, tuple(rows)))
+
+
+def guard_bits(_: int, instruction: SassInstruction) -> int:
+    guard = instruction.guard
+    return (7 if guard is None else guard.index | guard.negated << 3) << 12
 
 
 def refusal(listing: str, old: str = "", new: str = "", limit: int = LIMIT) -> str:
