@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows
 from verilocc_bench.dataset.rows import BEST_COLUMNS, RELEASE_COLUMNS
+from verilocc_bench.errors import InputError
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +88,13 @@ def test_a_working_folder_left_behind_goes(built: Path) -> None:
     assert main(command(built, 1)) == 0
     assert files_in(built) == before
     assert not (built / ".work").exists()
+
+
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
+    with Journal(tmp_path / ".work", {}) as journal:
+        journal.path("a-key").write_bytes(b"\x1f\x8b cut off")
+        with pytest.raises(InputError, match="damaged"):
+            journal.load("a-key")
 
 
 def test_every_point_is_a_row_or_a_rejection(built: Path) -> None:

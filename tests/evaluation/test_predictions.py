@@ -103,9 +103,7 @@ def test_a_file_that_changes_is_no_failure_of_its_answers(path: Path) -> None:
         predictions.allocate(request)
 
 
-def test_five_samples_tell_the_interval_over_seeds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_five_samples_tell_the_interval_over_seeds(tmp_path: Path, run: CommandLine) -> None:
     rows = [row for row in load_rows("mini").rows if row.arch == "gfx942" and row.family == "gemm"]
     path, valid = tmp_path / "answers.jsonl", {row.id: n % 6 for n, row in enumerate(rows)}
     lines = [
@@ -118,14 +116,10 @@ def test_five_samples_tell_the_interval_over_seeds(
     assert low is not None
     assert high is not None
     shown = f", seeds {100 * low:.1f}–{100 * high:.1f})"
-    options = ["evaluate", "--model", f"predictions:{path}", "--arch=gfx942", "--family=gemm"]
-    output = ["--output-path", str(tmp_path / "run")]
-    assert main([*options, "--samples=5", *output]) == 0
-    assert shown in capsys.readouterr().out
+    options = ("evaluate", "--model", f"predictions:{path}", "--arch=gfx942", "--family=gemm")
+    assert shown in run(*options, "--samples=5", "--output-path", tmp_path / "run").out
     found = read_results(tmp_path / "run" / "results.json")["results"]["overall"]
     assert (found["pass@1_seeds_low"], found["pass@1_seeds_high"]) == (low, high)
     assert found["pass@1_low"] < low < found["pass@1"] < high < found["pass@1_high"]
-    assert main(["report", str(tmp_path / "run")]) == 0
-    assert shown in capsys.readouterr().out
-    assert main([*options, "--samples=4", "--json"]) == 0
-    assert "seeds_low" not in capsys.readouterr().out
+    assert shown in run("report", tmp_path / "run").out
+    assert "seeds_low" not in run(*options, "--samples=4", "--json").out
