@@ -168,8 +168,11 @@ def _compile_all(
         )
         rejected = 0
         with bar, closing(run_tasks(compiler, pending, execution)) as outcomes:
-            for point, outcome in outcomes:
-                data = _rejected(outcome) if isinstance(outcome, Lost) else outcome
+            for point, data in outcomes:
+                if isinstance(data, Lost):
+                    kind = "compiler-crashed" if data.kind == "crashed" else data.kind
+                    lost = RejectedKernel(kind, f"the compiling process {data.reason}")
+                    data = encode_document(result_document(lost))  # noqa: PLW2901
                 journal.store_encoded(point.key, data)
                 result = result_from_document(decode_document(data))
                 _add(report.timings, result.timings)
@@ -178,12 +181,6 @@ def _compile_all(
                 bar.update()
         report.compile_seconds = time.perf_counter() - started
         report.coordinator_seconds = time.process_time() - computed
-
-
-def _rejected(lost: Lost) -> bytes:
-    kind = "compiler-crashed" if lost.kind == "crashed" else lost.kind
-    rejection = RejectedKernel(kind, f"the compiling process {lost.reason}")
-    return encode_document(result_document(rejection))
 
 
 def _add(total: Timings, timings: Timings | None) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.release.chat import CHAT
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
+from verilocc_bench.views.chat import CHAT
 
 WORK_FOLDER = ".work"
 MANIFEST = "manifest.json"

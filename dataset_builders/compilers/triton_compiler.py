@@ -180,7 +180,7 @@ def _signature(
             signature[name] = "constexpr"
             constants[name] = point.parameters[name.lower()]
             used.add(name.lower())
-        elif not _is_needed(argument, point.parameters):
+        elif argument.needed_by and point.parameters[argument.needed_by] in (False, 0, "none"):
             signature[name] = "constexpr"
             constants[name] = None
         else:
@@ -192,10 +192,6 @@ def _signature(
     if unused or set(arguments) - set(names):
         raise TypeError(f"kernel and specification disagree: {sorted(unused)}")
     return signature, constants, attributes
-
-
-def _is_needed(argument: Argument, parameters: Parameters) -> bool:
-    return not argument.needed_by or parameters[argument.needed_by] not in (False, 0, "none")
 
 
 def _argument_type(argument: Argument, parameters: Parameters) -> str:

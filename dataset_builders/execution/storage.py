@@ -12,15 +12,7 @@ from pathlib import Path
 from verilocc_bench.errors import InputError
 
 _ERRNOS = frozenset(
-    {
-        errno.EACCES,
-        errno.EDQUOT,
-        errno.EFBIG,
-        errno.EIO,
-        errno.ENOSPC,
-        errno.EPERM,
-        errno.EROFS,
-    }
+    {errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS}
 )
 _LEAST_BYTES = 1 << 20
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import CARD, MANIFEST, ParquetPlace, files_in, parquet_place
-from dataset_builders.release.chat import CHAT
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
 from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
+from verilocc_bench.views.chat import CHAT
 
 _Config = dict[str, set[str]]
 """Files by split."""

@@ -16,11 +16,11 @@ from dataset_builders.inspection.layout import (
     ParquetPlace,
     parquet_place,
 )
-from dataset_builders.release.chat import chat_file
 from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.files import file_sha256
 from verilocc_bench.ir.text import FORMAT_LINE
+from verilocc_bench.views.chat import chat_file
 
 _REQUIRED = (MANIFEST, CARD, ROW_LIST, REJECTED, LEAKAGE)
 

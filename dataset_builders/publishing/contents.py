@@ -19,10 +19,10 @@ from typing import Any
 
 from dataset_builders.release.card import expert_configs, with_configs
 from dataset_builders.release.card_examples import named
-from dataset_builders.release.chat import CHAT
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, read_text, write_atomically
+from verilocc_bench.views.chat import CHAT
 
 CARD, MANIFEST = "README.md", "manifest.json"
 

@@ -14,7 +14,6 @@ from typing import Any
 import yaml
 
 from dataset_builders.release.card_sections import CardFacts, FolderCounts, card_text
-from dataset_builders.release.chat import CHAT, chat_splits
 from dataset_builders.statistics import DatasetStatistics, draw_plots, statistics_of
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
@@ -23,6 +22,7 @@ from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.targets import PUBLISHED
+from verilocc_bench.views.chat import CHAT, chat_splits
 
 CARD = "README.md"
 PLOT_FOLDER = "plots"

@@ -11,7 +11,6 @@ from tabulate import tabulate
 
 from dataset_builders.release.card_examples import usage
 from dataset_builders.release.card_text import card_words
-from dataset_builders.release.chat import CHAT, chat_splits
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.release.duplicates import NEAR_DISTANCE
 from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
@@ -23,6 +22,7 @@ from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import EMBEDDED, default_architectures, split_config
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
+from verilocc_bench.views.chat import CHAT, chat_splits
 
 FolderCounts = Mapping[tuple[str, str, str, str], int]
 """Rows by (track folder, architecture, family, split)."""
@@ -209,7 +209,7 @@ def _rebuilding(facts: CardFacts) -> str:
     # Who has the seed of a fresh sweep puts it in.
     options = f"--sweep {f'{FRESH} --seed SEED' if is_fresh(sweep) else sweep}"
     options += f" --arch {','.join(archs)}"
-    if sweep in SWEEPS and SWEEPS[sweep].count(archs) != points:
+    if sweep in SWEEPS and len(SWEEPS[sweep].points(archs)) != points:
         options += f" --limit {points}"  # the first points of the sweep alone
     needs = "the extra `build`"
     if facts.is_expert:
@@ -240,9 +240,8 @@ Versions: {versions}. Flags:
 def _licence(facts: CardFacts) -> str:
     names = " and ".join(sorted(facts.licenses))
     if facts.is_expert:
-        return (
-            f"{names}, as the libraries: by row in the column `license`. {facts.words['notices']}"
-        )
+        text = "as the libraries: by row in the column `license`."
+        return f"{names}, {text} {facts.words['notices']}"
     return (
         f"{names}, as the sources of the kernels: by kernel in the table of kernels, by row in the "
         "column `license`."

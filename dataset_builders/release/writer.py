@@ -23,7 +23,6 @@ from dataset_builders.journal.journal import Journal
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.release.better_labels import better_labels
 from dataset_builders.release.card import write_card
-from dataset_builders.release.chat import chat_file, write_chat
 from dataset_builders.release.duplicates import (
     EMBEDDED_DATASET,
     Pair,
@@ -47,6 +46,7 @@ from dataset_builders.sweeps.splits import SPLITS, split_of
 from verilocc_bench.dataset import EMBEDDED, RawRow, Row, iterate_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import PUBLISHED, TARGETS
+from verilocc_bench.views.chat import chat_file, write_chat
 
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
@@ -270,8 +270,7 @@ class _BucketFiles:
         is_last = len(self.lines) == self.count
         if is_last or len(self.rows) == ROWS_PER_FILE:
             self.writer.add_rows(path, self.rows)
-            chat = chat_file(path)
-            if chat is not None:
+            if (chat := chat_file(path)) is not None:
                 write_chat(self.rows, self.writer.folder / chat)
                 self.writer.note(chat.as_posix())
             self.rows = []

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 from dataset_builders.sweeps.mini import MINI_POINTS
-from dataset_builders.sweeps.point import ARCHITECTURES, SweepPoint
+from dataset_builders.sweeps.point import ARCHITECTURES
 from dataset_builders.sweeps.registry import PRODUCTS
 from dataset_builders.sweeps.sweep import Axis, Sweep, axis, joint
 from verilocc_bench.errors import InputError
@@ -79,7 +79,10 @@ def fresh_sweep(seed: str) -> Sweep:
         replace(
             product.scaled(_FRACTION),
             axes=tuple(wider for a in product.axes for wider in _WIDER.get(a.names, (a,))),
-            constraints=(*product.constraints, _is_unpublished),
+            constraints=(
+                *product.constraints,
+                lambda point: point.group not in _published_groups(),
+            ),
             label=f"{product.label} {FRESH} {seed}",
         )
         for product in PRODUCTS
@@ -88,10 +91,6 @@ def fresh_sweep(seed: str) -> Sweep:
     return Sweep(
         f"{FRESH}:{digest}", "kernels that no published split has", ARCHITECTURES, products
     )
-
-
-def _is_unpublished(point: SweepPoint) -> bool:
-    return point.group not in _published_groups()
 
 
 @cache

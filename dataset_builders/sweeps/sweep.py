@@ -113,7 +113,9 @@ class AxisProduct:
     def _draws(self, drawn: Axis) -> Iterator[tuple[ParameterValue, ...]]:
         for turn in itertools.count():
             seed = f"{self.kernel} {self.label} {' '.join(drawn.names)} {turn}"
-            yield from sorted(drawn.values, key=lambda value: _digest(f"{seed} {value!r}"))
+            yield from sorted(
+                drawn.values, key=lambda v: hashlib.sha256(f"{seed} {v!r}".encode()).digest()
+            )
 
 
 def fixed(kernel: str, **parameters: ParameterValue) -> AxisProduct:
@@ -144,10 +146,6 @@ class Sweep:
         chosen = self.archs if archs is None else [architecture_named(a) for a in archs]
         return _points(self, tuple(dict.fromkeys(chosen)))
 
-    def count(self, archs: Sequence[str] | None = None) -> int:
-        """The number of points that `points` gives."""
-        return len(self.points(archs))
-
 
 @cache
 def _points(sweep: Sweep, archs: tuple[ArchitectureName, ...]) -> tuple[SweepPoint, ...]:
@@ -160,10 +158,6 @@ def _points(sweep: Sweep, archs: tuple[ArchitectureName, ...]) -> tuple[SweepPoi
             lanes.extend(_shuffled_families(points))
     turns = itertools.zip_longest(*lanes)
     return tuple(point for turn in turns for point in turn if point is not None)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _shuffled_families(

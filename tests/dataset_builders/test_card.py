@@ -19,7 +19,6 @@ from markdown_it import MarkdownIt
 
 from dataset_builders.release.card import dataset_card, write_card
 from dataset_builders.release.card_text import card_words
-from dataset_builders.release.chat import chat_file, write_chat
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.statistics import PLOTS, DatasetStatistics, statistics_of
 from dataset_builders.sweeps.splits import SPLITS
@@ -33,6 +32,7 @@ from verilocc_bench.dataset import (
     write_parquet,
 )
 from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.views.chat import chat_file, write_chat
 
 MANIFEST = json.loads((embedded_path() / "manifest.json").read_text())
 NOTHING = DatasetStatistics((), {}, None, {})

@@ -20,7 +20,6 @@ from pyarrow import parquet
 from dataset_builders.inspection import lists_check
 from dataset_builders.inspection.check import check_dataset
 from dataset_builders.inspection.findings import CheckFinding
-from dataset_builders.release.chat import write_chat
 from tests.dataset_builders.inspection_folders import (
     SPLITS,
     Draft,
@@ -36,6 +35,7 @@ from verilocc_bench.dataset import Row, read_parquet
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.verification import FastVerifier, FindingKind
+from verilocc_bench.views.chat import write_chat
 
 pytestmark = pytest.mark.slow
 

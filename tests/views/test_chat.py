@@ -17,12 +17,12 @@ from pyarrow import parquet
 
 from dataset_builders.publishing.contents import is_owned
 from dataset_builders.release.card import card_configs
-from dataset_builders.release.chat import chat_file, write_chat
 from tests.model.tiny_models import save_model
 from verilocc_bench.dataset import Row, embedded_path, load_rows, read_parquet, write_parquet
 from verilocc_bench.dataset.parquet import JSON_COLUMNS
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.conversation import messages
+from verilocc_bench.views.chat import chat_file, write_chat
 from verilocc_bench.views.view_rows import problem_of
 
 ROWS = [
