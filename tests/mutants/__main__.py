@@ -44,7 +44,7 @@ ROOMS = {
     ),
     "backends/amdgpu/recovery, the analyses": tuple(
         f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
-        for name in ("execution_mask", "flow", "inactive_lanes", "webs")
+        for name in ("inactive_lanes", "recovered_flow", "recovered_mask", "webs")
     ),
     "backends/amdgpu/recovery/gates": ("verilocc_bench/backends/amdgpu/recovery/gates.py",),
     "backends/nvidia, the gate": (
