@@ -56,10 +56,13 @@ def measure_outcome(
                 f"{registers} registers: expected a bound that holds",
                 source=f"row {problem.id}",
             )
-    spill_cost, move_cost = None, None
+    spill_cost, move_cost, at_bound = None, None, None
     if prepared.row.track == "split":
         spill_cost, move_cost = (0, 0) if edited is None else edit_costs(problem, edited)
-    least = certified_bound(problem.id, bound, prepared.row.best_lower_bound)
+    else:
+        least = certified_bound(problem.id, bound, prepared.row.best_lower_bound)
+        # What the bound would allow, if nothing else limits it.
+        at_bound = problem.occupancy({problem.target.vector_files[0]: least})
     executed, assignment = _as_executed(problem, answer, edited)
     return Outcome(
         sample=sample,
@@ -68,11 +71,11 @@ def measure_outcome(
         bound=bound,
         occupancy=verdict.occupancy,
         label_occupancy=None if label is None else label.occupancy,
-        occupancy_at_bound=problem.occupancy({problem.target.vector_files[0]: least}),
         identity_copies=count_identity_copies(executed, assignment),
         bank_conflicts=count_bank_conflicts(executed, assignment),
         spill_cost=spill_cost,
         move_cost=move_cost,
+        occupancy_at_bound=at_bound,
     )
 
 

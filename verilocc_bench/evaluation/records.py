@@ -114,9 +114,8 @@ class Judged:
 class Outcome:
     """The quality of the first valid sample of a function, which is number `sample`.
 
-    `label_registers` and `label_occupancy` are None without a label. `occupancy_at_bound` is what
-    the highest proved bound of vector registers would allow, if nothing else limits it.
-    `spill_cost` and `move_cost` are None on the assign track.
+    `label_registers` and `label_occupancy` are None without a label.
+    `spill_cost` and `move_cost` are None on the assign track, `occupancy_at_bound` on the other.
     """
 
     sample: int
@@ -125,11 +124,11 @@ class Outcome:
     bound: int
     occupancy: int
     label_occupancy: int | None
-    occupancy_at_bound: int
     identity_copies: int
     bank_conflicts: BankConflicts
     spill_cost: int | None = None
     move_cost: int | None = None
+    occupancy_at_bound: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """All fields by name."""
