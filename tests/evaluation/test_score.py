@@ -6,6 +6,7 @@ import pytest
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import check_certificate, lower_bound
+from verilocc_bench.backends.amdgpu import code_cost
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.score import (
     CODE_WEIGHTS,
@@ -69,17 +70,22 @@ def test_occupancy_scores_by_the_same_form(
 
 
 def test_machine_code_scores_by_its_cost() -> None:
-    def kernel(moves: int | None, valid: int = 1) -> dict[str, object]:
+    assert [*CODE_WEIGHTS.values()] == [*code_cost._WEIGHTS.values()]  # in the same order
+
+    def kernel(moves: int | None, valid: int = 1, arch: str = "gfx942") -> dict[str, object]:
         label = dict.fromkeys(CODE_WEIGHTS, 8)  # costs 27 * 8
         code = {"answer": {**label, "loop_register_moves": moves}, "label": label, "refused": None}
-        return {"samples": 1, "valid": valid, "machine_code": code}
+        return {"task": f"{arch}/mha", "samples": 1, "valid": valid, "machine_code": code}
 
     assert code_score(kernel(8)) == 0.5
     assert code_score(kernel(2)) == pytest.approx(216 / (216 + 96))
     assert code_score(kernel(8, valid=0)) == 0
     assert code_score(kernel(None)) is None
+    # NVIDIA's code is not counted, and so a wrong answer counts no more than a valid one.
+    assert code_score(kernel(8, arch="sm_80")) is code_score(kernel(8, 0, "sm_80")) is None
     refused = {"answer": None, "label": None, "refused": "no code"}
-    assert code_score({"samples": 1, "valid": 1, "machine_code": refused}) is None
+    assert code_score({**kernel(8), "machine_code": refused}) is None
+    assert code_score({**kernel(8), "machine_code": None}) is None
 
 
 def test_the_bounds_of_mini_are_proved_and_nearly_all_are_reached() -> None:

@@ -22,7 +22,7 @@ MOST_WORDS: Mapping[str, int] = {"opening": 2500, "place": 64}
 """Of an answer; of all others 5."""
 MOST_SWEPT = 3000
 LONGEST_DRAFT, SHORTEST_DRAFT = 1024, 16
-"""Words. A draft has twice as many words as counted of the one before."""
+"""Words. After a word that the model does not say, a draft has twice the words read before it."""
 
 
 class WrongWord(Exception):
