@@ -9,7 +9,6 @@ from importlib.resources import files
 from typing import Any
 
 from verilocc_bench.evaluation.metrics import bootstrap_interval, mean
-from verilocc_bench.targets import get_target
 
 CODE_WEIGHTS = {
     "loop_instructions": 1,
@@ -81,7 +80,9 @@ def code_score(kernel: Mapping[str, Any]) -> float | None:
     None where there is no code, and for NVIDIA's targets, whose back end counts bank conflicts
     alone.
     """
-    if get_target(kernel["task"].partition("/")[0]).vendor != "amd":
+    from verilocc_bench.backends import backend_of
+
+    if not backend_of(kernel["task"].partition("/")[0]).inserts_waits:
         return None
     if not kernel["valid"]:
         return 0.0
