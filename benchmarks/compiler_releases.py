@@ -3,10 +3,10 @@
     python -m benchmarks.compiler_releases compile RESULTS.jsonl --llvm FOLDER … --ptxas FILE …
     python -m benchmarks.compiler_releases report RESULTS.jsonl
 
-FOLDER is an unpacked wheel of llvmlite, or the `llc` of a release; FILE a ptxas. Triton's LLVM IR
-and PTX of each point go to every release. The bound is the most lanes that are live at once in the
-release's own order of instructions, where our readers know its output: what is above it the
-allocator added, what is in it the scheduler. An interrupted run goes on.
+FOLDER is an unpacked wheel of llvmlite, or the `llc` or `zig` (it holds clang) of a release; FILE a
+ptxas. Triton's LLVM IR and PTX of each point go to every release. The bound is the most lanes that
+are live at once in the release's own order of instructions, where our readers know its output: what
+is above it the allocator added, what is in it the scheduler. An interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ from verilocc_bench.evaluation.metrics import geometric_mean
 from verilocc_bench.targets import get_target
 
 _AMD = {"registers": "vgpr_count", "spills": "vgpr_spill_count", "scalar": "sgpr_count"}
-# What LLVM 20 writes in another way, or does not need.
+# What LLVM writes in another way up to a release, or does not need.
 _OLDER = (
-    (re.compile(r"captures\([^)]*\)"), "nocapture"),
-    (re.compile(r"\bnocreateundeforpoison "), ""),
-    (re.compile(r"(@llvm\.amdgcn\.make\.buffer\.rsrc\.[^\n]*, i16[^,\n]*, )i64"), r"\1i32"),
+    (20, re.compile(r"captures\([^)]*\)"), "nocapture"),
+    (21, re.compile(r"\bnocreateundeforpoison "), ""),
+    (21, re.compile(r"(@llvm\.amdgcn\.make\.buffer\.rsrc\.[^\n]*, i16[^,\n]*, )i64"), r"\1i32"),
 )
+_CLANG = ("clang", "--target=amdgcn-amd-amdhsa", "-nogpulib", "-O3", "-Xclang",
+          "-disable-llvm-passes", "-S", "-x", "ir", "-", "-o", "-")  # fmt: skip
 _USED = re.compile(r"Used (\d+) registers")
 _STORED = re.compile(r"(\d+) bytes spill stores")
 
@@ -94,16 +96,17 @@ def _compile(options: argparse.Namespace) -> None:
                 continue
             text = compiled.ptx or compiled.llvm_ir
             for release, path in asked.items():
-                told = _older(text) if release.startswith(("LLVM 19", "LLVM 20")) else text
-                found = (_of_llvm if amd else _of_ptxas)(path, point, told)
+                found = _of_llvm(path, point, _older(text, release)) if amd \
+                    else _of_ptxas(path, point, text)  # fmt: skip
                 line = {"point": point.key, "arch": point.arch, "release": release, **found}
                 file.write(json.dumps(line) + "\n")
                 file.flush()
 
 
-def _older(text: str) -> str:
-    for pattern, replacement in _OLDER:
-        text = pattern.sub(replacement, text)
+def _older(text: str, release: str) -> str:
+    for last, pattern, replacement in _OLDER:
+        if int(release.split()[1].partition(".")[0]) <= last:
+            text = pattern.sub(replacement, text)
     return text
 
 
@@ -130,6 +133,9 @@ def _of_llvm(path: Path, point: SweepPoint, text: str) -> dict[str, Any]:
 def _llvm(path: Path, arch: str, text: str, *options: str) -> str | None:
     if path.is_file():
         command = [str(path), "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-O3", *options]
+        if path.name == "zig":
+            passed = [word for option in options for word in ("-mllvm", option)]
+            command = [str(path), *_CLANG, f"-mcpu={arch}", *passed]
         run = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         return run.stdout if run.returncode == 0 else None
     run = subprocess.run(
@@ -167,7 +173,8 @@ def _of_ptxas(path: Path, point: SweepPoint, text: str) -> dict[str, Any]:
 
 def _llvm_version(path: Path) -> str:
     code = "import llvmlite.binding as b; print('.'.join(map(str, b.llvm_version_info)))"
-    command = [str(path), "--version"] if path.is_file() else [sys.executable, "-c", code]
+    asked = ["cc"] if path.name == "zig" else []
+    command = [str(path), *asked, "--version"] if path.is_file() else [sys.executable, "-c", code]
     environment = {**os.environ} if path.is_file() else {**os.environ, "PYTHONPATH": str(path)}
     told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return "LLVM " + str(re.findall(r"\d+\.\d+\.\d+", told.stdout)[0])
