@@ -60,9 +60,7 @@ def main() -> None:
     compiling = commands.add_parser("compile")
     compiling.add_argument("--llvm", nargs="*", type=Path, default=[])
     compiling.add_argument("--ptxas", nargs="*", type=Path, default=[])
-    compiling.add_argument(
-        "--every", type=int, default=8, help="every N-th point of the test split"
-    )
+    compiling.add_argument("--every", type=int, default=8, help="the N of every N-th test point")
     for each in (compiling, commands.add_parser("report")):
         each.add_argument("results", type=Path)
     options = parser.parse_args()
@@ -78,9 +76,8 @@ def _compile(options: argparse.Namespace) -> None:
     done = {(each["point"], each["release"]) for each in read(options.results)}
     points: list[SweepPoint] = []
     for arch in ARCHITECTURES:
-        tests = [
-            p for p in sweep_named("default").points([arch]) if split_of("default", p) == "test"
-        ]
+        points_of = sweep_named("default").points([arch])
+        tests = [p for p in points_of if split_of("default", p) == "test"]
         # With a budget that is asked for afterwards the code is that of another point.
         points += [p for p in tests if not p.parameters.get("asked_maxnreg")][:: options.every]
     with options.results.open("a") as file:
@@ -159,10 +156,8 @@ def _of_ptxas(path: Path, point: SweepPoint, text: str) -> dict[str, Any]:
             return {"failed": run.stderr[:200]}
         used, stored = _USED.search(run.stderr), _STORED.search(run.stderr)
         assert used
-        found: dict[str, Any] = {
-            "registers": int(used[1]),
-            "spills": int(stored[1]) // 4 if stored else 0,
-        }
+        spills = int(stored[1]) // 4 if stored else 0
+        found: dict[str, Any] = {"registers": int(used[1]), "spills": spills}
         try:
             problem = load_problem(cubin)
             found["bound"] = problem_of(problem).pressure.maximum[VECTOR]
@@ -200,9 +195,8 @@ def _report(lines: list[dict[str, Any]]) -> str:
 def _rows(by_arch: dict[str, dict[str, dict[str, Any]]]) -> Iterator[tuple[Any, ...]]:
     for arch, releases in sorted(by_arch.items()):
         names = sorted(releases, key=lambda name: [int(n) for n in re.findall(r"\d+", name)])
-        common = set.intersection(
-            *({p for p, f in releases[n].items() if "registers" in f} for n in names)
-        )
+        counted = ({p for p, f in releases[n].items() if "registers" in f} for n in names)
+        common = set.intersection(*counted)
         oldest = releases[names[0]]
         for name in names:
             pairs = [(releases[name][p], oldest[p]) for p in sorted(common)]
