@@ -44,9 +44,8 @@ gc.disable()  # while modules are imported, hardly anything becomes garbage
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # no search for garbage visits what was imported and collected
     gc.enable()
-    gc.set_threshold(10_000)
+    gc.set_threshold(10_000)  # each search for garbage visits all that was imported
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
