@@ -7,11 +7,11 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from pyarrow import parquet
 
 from dataset_builders.building.fingerprint import fingerprint
 from dataset_builders.building.install import WORK_FOLDER
@@ -24,6 +24,7 @@ from verilocc_bench.cli import main
 from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows
 from verilocc_bench.dataset.rows import BEST_COLUMNS, RELEASE_COLUMNS
 from verilocc_bench.errors import InputError
+from verilocc_bench.views.chat import chat_file
 
 pytestmark = pytest.mark.slow
 
@@ -114,30 +115,17 @@ def test_every_point_is_a_row_or_a_rejection(built: Path) -> None:
     assert not list(built.glob(".*"))
 
 
-def test_the_folder_loads_with_datasets(built: Path, tmp_path: Path) -> None:
-    script = (
-        "import sys, datasets\n"
-        "loaded = datasets.load_dataset(sys.argv[1], 'default', cache_dir=sys.argv[2])\n"
-        "print(sum(len(split) for split in loaded.values()))\n"
-        "raw = datasets.load_dataset(sys.argv[1], 'raw', cache_dir=sys.argv[2])\n"
-        "ids = {row['id'] for split in loaded.values() for row in split}\n"
-        "assert ids <= {row['id'] for split in raw.values() for row in split}\n"
-        "chat = datasets.load_dataset(sys.argv[1], 'chat', cache_dir=sys.argv[2])\n"
-        "assert all(set(rows['id']) == set(loaded[s]['id']) for s, rows in chat.items())\n"
-        "assert {*chat} == {*loaded} & {'train', 'validation'}\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script, str(built), str(tmp_path)],
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    expected = sum(
-        len(load_rows(str(built), split=path.name.split("-")[0]).rows)
-        for path in {p.name: p for p in built.glob("data/*/*/*.parquet")}.values()
-    )
-    assert int(run.stdout.split()[-1]) == expected
+def test_conversations_and_raw_code_are_of_the_rows(built: Path) -> None:
+    def ids(*paths: Path) -> set[str]:
+        return {each for path in paths for each in parquet.read_table(path)["id"].to_pylist()}
+
+    paths = list(built.glob("data/*/*/*.parquet"))
+    assert ids(*paths) <= ids(*built.glob("raw/data/*/*/*.parquet"))
+    chats = {path: chat_file(path.relative_to(built)) for path in paths}
+    assert any(chats.values())
+    assert all(ids(built / chat) == ids(path) for path, chat in chats.items() if chat is not None)
+    head = yaml.safe_load((built / "README.md").read_text().split("---\n")[1])
+    assert {"default", "raw", "chat"} <= {each["config_name"] for each in head["configs"]}
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +17,9 @@ import pytest
 from dataset_builders.building import build
 from dataset_builders.execution.tasks import Execution
 from dataset_builders.sweeps import sweep_named
-from tests.dataset_builders.fake_build import results_of, write_plainly
+from tests.dataset_builders.fake_build import results_of, use_fakes, write_plainly
 from tests.dataset_builders.fake_compilers import compile_but, compile_fake, is_rejected
+from verilocc_bench.cli import main
 
 pytestmark = pytest.mark.slow
 
@@ -35,8 +38,20 @@ def command(
     return [sys.executable, "-c", PROGRAM, *arguments, "--jobs", str(jobs), *options]
 
 
-def run(output: Path, *options: str, status: int = 0, most_bytes: int = 0) -> str:
-    """Standard error of a build that ends with this status."""
+def run(output: Path) -> str:
+    """Standard error of a build, in this process, that succeeds."""
+    arguments = ["--output", str(output), "--limit", str(LIMIT), "--jobs", "1"]
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(io.StringIO()) as said:
+        for name in ("write_dataset", "build_dataset"):
+            patch.setattr(build, name, getattr(build, name))  # they come back
+        use_fakes(partial(compile_fake, seconds=0.01))
+        assert main(["build", "--sweep", "small", "--arch", "gfx942", *arguments]) == 0
+    assert "Traceback" not in said.getvalue()
+    return said.getvalue()
+
+
+def refused(output: Path, *options: str, most_bytes: int = 0) -> str:
+    """Standard error of a build, in a process of its own, that ends with status 2."""
     done = subprocess.run(
         command(output, *options, most_bytes=most_bytes, jobs=1),
         cwd=ROOT,
@@ -44,7 +59,7 @@ def run(output: Path, *options: str, status: int = 0, most_bytes: int = 0) -> st
         text=True,
         check=False,
     )
-    assert done.returncode == status, done.stderr
+    assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr
 
@@ -111,7 +126,7 @@ def test_files_that_may_not_grow(limit: int, whole: Path, tmp_path: Path) -> Non
     """A limit on the size of files: none is finished, or all but the dataset's own."""
     output = tmp_path / "dataset"
 
-    words = run(output, status=2, most_bytes=limit)
+    words = refused(output, most_bytes=limit)
     lines = [line for line in words.splitlines() if line.startswith("verilocc-bench build: ")]
     assert len(lines) == 1
     assert f"{output}/.work/" in lines[0]
@@ -163,7 +178,7 @@ def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:
 )
 def test_no_scheduler_there(address: str, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
-    words = run(tmp_path / "dataset", "--scheduler", address, status=2)
+    words = refused(tmp_path / "dataset", "--scheduler", address)
     assert words.startswith(f"verilocc-bench build: {address}: no Dask scheduler answers")
     assert len(words.splitlines()) == 1
 

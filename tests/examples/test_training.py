@@ -31,7 +31,6 @@ def run(command: str, outputs: Path) -> str:
             "HF_HUB_OFFLINE": "1",
             "HF_HOME": str(outputs / "cache"),
             "OMP_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
         },
     )
     assert done.returncode == 0, done.stderr[-2000:]

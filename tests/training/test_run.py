@@ -149,11 +149,13 @@ def test_packed_examples_do_not_see_each_other(tmp_path: Path) -> None:
     assert packed == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", [transformers.OPTConfig, transformers.BloomConfig])
-def test_a_model_that_cannot_pack_is_refused(kind: Any) -> None:
+@pytest.mark.parametrize("kind", ["OPTConfig", "BloomConfig"])
+def test_a_model_that_cannot_pack_is_refused(kind: str) -> None:
     torch.manual_seed(0)
     own = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "n_head": 2}
-    configuration = kind(vocab_size=50, ffn_dim=32, word_embed_proj_dim=16, **own)
+    configuration = getattr(transformers, kind)(
+        vocab_size=50, ffn_dim=32, word_embed_proj_dim=16, **own
+    )
     network = transformers.AutoModelForCausalLM.from_config(configuration)
     with pytest.raises(InputError, match=r"a/b: training: .*'packing: false'"):
         check_packing(network, "a/b")
@@ -234,19 +236,20 @@ def test_an_export_is_trained_elsewhere(
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("context", "changes", "said"),
     [
-        ({"model": {"pretrained": base_model(context=16)}}, r"maximum_tokens.*reads 16"),
-        ({"model": {"pretrained": "/nowhere"}}, "/nowhere: expected"),
-        ({"model": {"pretrained": base_model(), "attention": "none"}}, "attention"),
-        ({"model": {"pretrained": base_model(), "lora": {"targets": ["no"]}}}, "lora: Target"),
+        (16, {}, r"maximum_tokens.*reads 16"),
+        (4096, {"pretrained": "/nowhere"}, "/nowhere: expected"),
+        (4096, {"attention": "none"}, "attention"),
+        (4096, {"lora": {"targets": ["no"]}}, "lora: Target"),
     ],
 )
 def test_what_cannot_be_trained(
-    changes: dict[str, Any], said: str, rows: DatasetRequest, tmp_path: Path
+    context: int, changes: dict[str, Any], said: str, rows: DatasetRequest, tmp_path: Path
 ) -> None:
+    model = {"pretrained": base_model(context), **changes}
     with pytest.raises(InputError, match=said):
-        train(recipe(tmp_path, **changes), rows, tmp_path / "run")
+        train(recipe(tmp_path, model=model), rows, tmp_path / "run")
 
 
 def test_a_dataset_with_other_better_labels_is_another() -> None:

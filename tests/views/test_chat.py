@@ -35,15 +35,17 @@ TEMPLATE = (
 )
 LOAD = """
 import json, sys, datasets
-kinds, rows = {}, {}
-for config in datasets.get_dataset_config_names(sys.argv[1]):
-    found = datasets.load_dataset(sys.argv[1], config)
-    streamed = datasets.load_dataset(sys.argv[1], config, streaming=True)
-    rows[config] = {split: list(part) for split, part in found.items()}
-    assert rows[config] == {split: list(part) for split, part in streamed.items()}
-    first = next(iter(found.values()))
-    kinds[config] = {name: type(kind).__name__ for name, kind in first.features.items()}
-print(json.dumps([kinds, rows]))
+new, old = sys.argv[1:]
+for folder, configs in (new, datasets.get_dataset_config_names(new)), (old, ("default", "sm_90")):
+    kinds, rows = {}, {}
+    for config in configs:
+        found = datasets.load_dataset(folder, config)
+        streamed = datasets.load_dataset(folder, config, streaming=True)
+        rows[config] = {split: list(part) for split, part in found.items()}
+        assert rows[config] == {split: list(part) for split, part in streamed.items()}
+        first = next(iter(found.values()))
+        kinds[config] = {name: type(kind).__name__ for name, kind in first.features.items()}
+    print(json.dumps([kinds, rows]))
 """
 
 
@@ -66,15 +68,18 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def loaded(folder: Path, home: Path) -> Any:
+@pytest.fixture(scope="module")
+def loaded(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """Kinds of columns, and rows, by config: of the folder, and of the embedded dataset."""
+    home = tmp_path_factory.mktemp("home")
     found = subprocess.run(
-        [sys.executable, "-c", LOAD, str(folder)],
+        [sys.executable, "-c", LOAD, str(folder), str(embedded_path())],
         env=os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(home)},
         check=True,
         capture_output=True,
         text=True,
     )
-    return json.loads(found.stdout.splitlines()[-1])
+    return [json.loads(line) for line in found.stdout.splitlines()[-2:]]
 
 
 def as_texts(row: dict[str, Any]) -> dict[str, Any]:
@@ -89,15 +94,15 @@ def as_texts(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_datasets_gives_objects_in_the_new_layout_and_texts_in_the_old(
-    folder: Path, tmp_path: Path
+    loaded: list[Any],
 ) -> None:
-    kinds, rows = loaded(folder, tmp_path)
+    kinds, rows = loaded[0]
     assert {name for name, kind in kinds["default"].items() if kind == "Json"} == JSON_COLUMNS
     assert list(rows["default"]) == ["train", "test"]
     assert isinstance(rows["gfx90a"]["train"][0]["assignment"], dict)
     new = [as_texts(row) for row in (*rows["default"]["train"], *rows["sm_90"]["train"])]
     assert new == [asdict(row) for row in ROWS]
-    kinds, rows = loaded(embedded_path(), tmp_path)
+    kinds, rows = loaded[1]
     assert "Json" not in kinds["default"].values()
     old = {row["id"]: row for part in ("default", "sm_90") for row in rows[part]["test"]}
     assert all(old[row.id] == asdict(row) for row in ROWS)
@@ -117,8 +122,8 @@ def test_both_layouts_are_read_and_the_old_one_has_its_bytes(
 
 
 @pytest.mark.slow
-def test_conversations_are_what_evaluation_asks_and_the_label(folder: Path, tmp_path: Path) -> None:
-    kinds, rows = loaded(folder, tmp_path)
+def test_conversations_are_what_evaluation_asks_and_the_label(loaded: list[Any]) -> None:
+    kinds, rows = loaded[0]
     assert kinds["chat"]["messages"] == "List"
     assert list(rows["chat"]) == ["train"]
     assert {each["id"] for each in rows["chat"]["train"]} == {row.id for row in ROWS[:2]}

@@ -22,8 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import transformers
-from accelerate import PartialState
-from transformers.trainer_utils import get_last_checkpoint
 
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
@@ -71,6 +69,8 @@ def train(
     transformers logs to. Raises InputError if
     the folder holds another run, or if the recipe does not fit the dataset.
     """
+    from accelerate import PartialState
+
     for service in report_to:
         if find_spec(service) is None:
             raise InputError(f"--report-to {service}: install the package {service!r} first")
@@ -147,6 +147,8 @@ def _begin(recipe: Recipe, rows: Sequence[Row]) -> tuple[Any, Any, list[int]]:
 
 def _measured(trainer: Any, output: Path) -> dict[str, Any]:
     """Trains, from the last checkpoint on if there is one; returns the measurements."""
+    from transformers.trainer_utils import get_last_checkpoint
+
     started = time.perf_counter()
     last = get_last_checkpoint(str(output / "checkpoints"))
     trainer.train(resume_from_checkpoint=last)

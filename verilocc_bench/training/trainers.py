@@ -19,12 +19,6 @@ from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.training.examples import Examples, chosen_rows
 from verilocc_bench.training.recipe import Recipe
 
-_FIELDS = {field.name for field in fields(transformers.TrainingArguments)}
-_CHECKPOINTING = next(
-    name for name in ("activation_checkpointing", "gradient_checkpointing") if name in _FIELDS
-)
-"""Its name, which transformers changed."""
-
 Verdicts = Callable[[Sequence[str], str], tuple[list[dict[str, Any]], Callable[..., list[float]]]]
 """From ids of kernels and a prompt format: a row for each prompt, and the reward of answers."""
 
@@ -118,11 +112,14 @@ def verdict_trainer(setting: Setting, rows: Sequence[Row], verdicts: Verdicts) -
 def _common(setting: Setting) -> dict[str, Any]:
     """The arguments that both trainers take."""
     recipe, options = setting.recipe, setting.recipe.training
+    known = {field.name for field in fields(transformers.TrainingArguments)}
+    names = ("activation_checkpointing", "gradient_checkpointing")  # transformers changed it
+    checkpointing = next(name for name in names if name in known)
     return {
         "output_dir": str(setting.checkpoints),
         "per_device_train_batch_size": options.batch,
         "gradient_accumulation_steps": options.accumulation,
-        _CHECKPOINTING: options.checkpointing,
+        checkpointing: options.checkpointing,
         "max_steps": options.steps,
         "learning_rate": options.learning_rate,
         "lr_scheduler_type": "cosine",

@@ -133,8 +133,12 @@ def test_a_file_of_another_form_is_refused(
 ) -> None:
     monkeypatch.setattr(reading_network, "load_module", lambda *_: base_model())
     parts = load_file(change)
-    few = parts | {"words:shape": torch.tensor([1, VOCABULARY * SHAPE.width])}
-    for wrong in ({"norms": parts["norms"]}, few, parts | {"o.in:coded": parts["o.in:coded"][:9]}):
+    cut = parts | {"o.in:coded": parts["o.in:coded"][:9]}
+    # With these scales the words would be a matrix of gigabytes.
+    wide = parts | {"words:shape": torch.tensor([1, VOCABULARY * SHAPE.width])}
+    few = wide | {"words:scale": parts["words:scale"][:1].clone()}
+    wrongs = {"words:coded": {"norms": parts["norms"]}, "decompressing": cut, "expand": wide}
+    for reason, wrong in (wrongs | {"1 words of": few}).items():
         save_file(wrong, tmp_path / "adapter.safetensors")
-        with pytest.raises(InputError, match="no change of smollm2"):
+        with pytest.raises(InputError, match=f"no change of smollm2: .*{reason}"):
             reading_network.load_network(tmp_path / "adapter.safetensors", SETTINGS)

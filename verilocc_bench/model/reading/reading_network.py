@@ -174,4 +174,5 @@ def with_change(base: Any, parts: dict[str, torch.Tensor]) -> Any:
 def _whole(parts: dict[str, torch.Tensor], name: str) -> torch.Tensor:
     coded = zlib.decompress(bytes(parts[name + ":coded"].tolist()))
     numbers = torch.frombuffer(bytearray(coded), dtype=torch.int8).float()
-    return numbers.view(*parts[name + ":shape"].tolist()) * parts[name + ":scale"].float()
+    numbers = numbers.view(*parts[name + ":shape"].tolist())
+    return numbers * parts[name + ":scale"].float().expand_as(numbers)
