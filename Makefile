@@ -121,7 +121,7 @@ mutants: $(VENV)/mutants ## Change the analyses and the judges, and see the test
 	$(BIN)/python -m tests.mutants --jobs $(MUTANT_JOBS)
 
 distances: $(VENV)/dev ## Mine the distances that ptxas relies on, for ARCHITECTURE (sm_80) from random kernels and from the points of the sweeps; takes an hour, and goes on where it was interrupted
-	$(BIN)/python -m benchmarks.distances generate 1900 --measured $(DISTANCES) --architecture $(ARCHITECTURE)
+	$(BIN)/python -m benchmarks.distances generate 2300 --measured $(DISTANCES) --architecture $(ARCHITECTURE)
 	$(BIN)/python -m benchmarks.distances compile mini default --measured $(DISTANCES) --architecture $(ARCHITECTURE)
 	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES) --architecture $(ARCHITECTURE)
 

@@ -18,6 +18,7 @@ from benchmarks.used_values import used_values
 from verilocc_bench.backends.nvidia.distance_table import Cell, DistanceTable, PairKind
 from verilocc_bench.backends.nvidia.hazards import HazardKind
 from verilocc_bench.backends.nvidia.issue_distances import (
+    HORIZON,
     RecentPair,
     RegisterAccess,
     recent_pairs,
@@ -63,20 +64,11 @@ def mine(kernels: Iterable[Iterable[Evidence]], corpus: Mapping[str, Any]) -> Di
     cells: dict[PairKind, Cell] = {}
     for kernel in kernels:
         for each in kernel:
-            if not each.plain:
-                continue
-            old = cells.get(each.kind)
-            pairs = each.pairs + (0 if old is None else old.pairs)
-            if old is None or each.cycles < old.cycles:
-                cells[each.kind] = Cell(each.cycles, pairs, each.example)
-            else:
-                cells[each.kind] = Cell(old.cycles, pairs, old.example)
+            if each.plain:
+                old = cells.get(each.kind, Cell(HORIZON, 0, ""))
+                closest: Cell | Evidence = each if each.cycles < old.cycles else old
+                cells[each.kind] = Cell(closest.cycles, old.pairs + each.pairs, closest.example)
     return DistanceTable(cells, corpus)
-
-
-def refused(table: DistanceTable, kernel: Iterable[Evidence]) -> list[Evidence]:
-    """The plain pairs of a kernel that a table does not allow."""
-    return [each for each in kernel if each.plain and each.cycles < table.least(each.kind)]
 
 
 def table_to_json(table: DistanceTable) -> dict[str, Any]:

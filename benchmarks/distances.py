@@ -71,12 +71,11 @@ def main(arguments: list[str] | None = None) -> int:
 def _mine(options: argparse.Namespace) -> None:
     kernels = distinct_kernels(options.measured)
     table = mine(map(evidence_of, kernels), _corpus(kernels))
-    lines = [json.dumps(cell) for cell in table_to_json(table)["cells"]]
-    document = table_to_json(table) | {"cells": []}
-    text = json.dumps(document, indent=1)
+    document = table_to_json(table)
+    cells = ",\n  ".join(map(json.dumps, document["cells"]))
+    text = json.dumps(document | {"cells": []}, indent=1)
     own = ARCHITECTURES[options.architecture].distances
     output = options.output or TABLES / (own or f"distances_{options.architecture}.json")
-    cells = ",\n  ".join(lines)
     write_output(output, text.replace('"cells": []', f'"cells": [\n  {cells}\n ]') + "\n")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _WORDS, _PAIRS, _PREDICATES = 40, 6, 10
 
@@ -112,21 +112,30 @@ mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 $4, $4, $2, $4
 """$w is a register of 32 bits, $v that or a number, $s a number that a block's threads share,
 $d a register of 64 bits, $p a predicate, $2 and $4 are groups, $x and $y places in memory."""
 
+_DOUBLES = """
+fma.rn.f64 $d, $d, $d, $d;add.f64 $d, $d, $d;mul.f64 $d, $d, $d;setp.lt.f64 $p, $d, $d
+cvt.f64.f32 $d, $w;cvt.rn.f32.f64 $w, $d;cvt.rzi.s32.f64 $w, $d;rcp.approx.ftz.f64 $d, $d
+min.f64 $d, $d, $d;neg.f64 $d, $d;selp.b64 $d, $d, $d, $p;st.global.b64 [%a1+$x], $d
+"""
+_FIRST_DOUBLES = 1900  # seeds from here on mix double precision in
+
 _WRITTEN = re.compile(r"\S+ (%[rdp]\d+),")
 _TEMPLATES = _INSTRUCTIONS.strip().splitlines()
+_WITH_DOUBLES = [*_TEMPLATES, *3 * _DOUBLES.strip().replace("\n", ";").split(";")]
 
 
 def generated_kernel(seed: int) -> str:
     """The PTX module of one kernel, the same for the same seed."""
-    return _HEAD + "\n".join(_Generator(random.Random(seed)).lines()) + "\n"
+    templates = _TEMPLATES if seed < _FIRST_DOUBLES else _WITH_DOUBLES
+    return _HEAD + "\n".join(_Generator(random.Random(seed), templates).lines()) + "\n"
 
 
 class _Generator:
     """A kernel with its own number of registers and its own favourites among the instructions."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
-        self.weights = [chance.choice((0.1, 1, 2, 6)) for _ in _TEMPLATES]
+    def __init__(self, chance: random.Random, templates: Sequence[str]) -> None:
+        self.chance, self.templates = chance, templates
+        self.weights = [chance.choice((0.1, 1, 2, 6)) for _ in templates]
         self.words = chance.randint(16, _WORDS)
         self.predicates = chance.randint(2, _PREDICATES)
         self.recent: list[str] = []
@@ -157,7 +166,7 @@ class _Generator:
 
     def _mixed(self, count: int) -> Iterator[str]:
         """Instructions; one under a guard often overwrites what was written just before it."""
-        for template in self.chance.choices(_TEMPLATES, self.weights, k=count):
+        for template in self.chance.choices(self.templates, self.weights, k=count):
             line = re.sub(r"\$(\w)", self._filled, template)
             guarded = ".sync" not in template and self.chance.random() < 0.25
             written = _WRITTEN.match(line)

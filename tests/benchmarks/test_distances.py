@@ -103,6 +103,7 @@ def test_random_kernels_are_the_same_for_their_seed_and_are_read(tmp_path: Path)
     require_tools()
     measured = tmp_path / "measured.jsonl"
     assert generated_kernel(7) == generated_kernel(7) != generated_kernel(8)
+    assert [".f64" in generated_kernel(seed) for seed in (1_899, 1_900)] == [False, True]
     assert distances.main(["generate", "3", "--measured", str(measured)]) == 0
     first = measured.read_bytes()
     assert distances.main(["generate", "3", "--measured", str(measured)]) == 0

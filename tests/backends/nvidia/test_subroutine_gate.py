@@ -120,14 +120,14 @@ def test_a_copy_of_a_call_jumps_to_its_own_subroutine(monkeypatch: pytest.Monkey
         @P0 RET.REL.NODEC R4 `(f)
         RET.REL.NODEC R4 `(f)
         NOP
-        NOP
         """
     )
     # The bits of a guard tell the words apart.
     function = encoded(function, lambda n, _: n << 12)
     place = read_cubin(cubin("sm_80")).kernel("ratios")
-    monkeypatch.setattr(context_code, "with_other_code", lambda _data, _kernel, code: code)
-    code = with_contexts(b"", place, function, flow.control_flow(function))
+    monkeypatch.setattr(context_code, "with_other_code", lambda *given: given)
+    data, written_to, code = with_contexts(b"data", place, function, flow.control_flow(function))
+    assert (data, written_to) == (b"data", place)
     words = [int.from_bytes(code[at : at + 16], "little") for at in range(0, len(code), 16)]
     size = 9
 
@@ -142,6 +142,12 @@ def test_a_copy_of_a_call_jumps_to_its_own_subroutine(monkeypatch: pytest.Monkey
         wanted[size + number] = jump(size + number, behind, number)
         wanted += [context_code._COMPARISON | 4 << 24 | 5 << 32, jump(behind + 1, 4, 7)]
     assert words == wanted
+    alone = encoded(assemble("EXIT"), lambda *_: 5)
+    given = with_contexts(b"data", place, alone, flow.control_flow(alone))
+    assert given == (b"data", place, (5).to_bytes(16, "little"))
+    far = context_code._Code(assemble("EXIT", "sm_90"), [0])
+    far.jump(0, 70)
+    assert far.words == [context_code._JUMP | 0x14 << 16 | 1 << 34]
 
 
 def test_a_return_to_another_caller_contradicts_the_code(monkeypatch: pytest.MonkeyPatch) -> None:

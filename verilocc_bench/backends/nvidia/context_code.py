@@ -53,12 +53,14 @@ def with_contexts(
             continue
         index = block.instructions[-1]
         last = function.instructions[index]
+        if not (calls_subroutine(last) or returns(last)):
+            continue
         at = copies[block.calls] * size + index
-        to = blocks[block.successors[0]] if block.successors else block
-        target = copies[to.calls] * size + (to.instructions[0] if to.instructions else 0)
+        to = blocks[block.successors[0]]
+        target = copies[to.calls] * size + to.instructions[0]
         if calls_subroutine(last):
             code.jump(at, target, last.encoding & _GUARD_BITS)
-        elif returns(last):
+        else:
             code.jump(at, len(code.words), last.encoding & _GUARD_BITS)
             pair = last.uses[0].first
             code.words += [_COMPARISON | pair << 24 | pair + 1 << 32, 0]

@@ -116,8 +116,8 @@ def _words(instruction: SassInstruction, address: str, state: _State) -> list[st
         return []
     modifiers = instruction.opcode.split(".")
     count = 2 if "64" in modifiers else 4 if "128" in modifiers else 1
-    first = offset + int(match[1] or "0", 0) & _WORD & ~3
-    return [f"[{first + 4 * number}" for number in range(count)]
+    first = offset + int(match[1] or "0", 0) & ~3
+    return [f"[{first + 4 * number & _WORD}" for number in range(count)]
 
 
 def _found(function: SassFunction, instruction: SassInstruction, state: _State) -> _State:
@@ -145,7 +145,7 @@ def _found(function: SassFunction, instruction: SassInstruction, state: _State) 
         if instruction.target is not None:
             place = function.labels[instruction.target] * _INSTRUCTION_BYTES
         return {low: ("code", place), high: ("high", 0)}
-    if opcode == "CS2R" and operands[-1] == "SRZ":
+    if opcode == "CS2R" and "SRZ" in operands:
         return {low: _ZERO, high: _ZERO}
     value: _Value | None = None
     if opcode in _MOVES:
@@ -165,7 +165,7 @@ def _found(function: SassFunction, instruction: SassInstruction, state: _State) 
 
 
 def _value(text: str, state: _State) -> _Value | None:
-    sign, name = (text[0], text[1:]) if text[0] in "-~" else ("", text)
+    sign, name = (text[0], text[1:]) if text[0] in ("-", "~") else ("", text)
     value = _ZERO if name == "RZ" else state.get(name)
     if _INTEGER.fullmatch(text):
         return "number", int(text, 0) & _WORD
@@ -178,7 +178,7 @@ def _value(text: str, state: _State) -> _Value | None:
 def _sum(values: Sequence[_Value | None]) -> _Value | None:
     known = [value for value in values if value is not None]
     bases = [base for base, _ in known if base != "number"]
-    if not known or len(known) < len(values) or len(bases) > 1 or "high" in bases:
+    if not known or len(known) < len(values) or len(bases) > 1:
         return None
     return (bases or ["number"])[0], sum(offset for _, offset in known) & _WORD
 
