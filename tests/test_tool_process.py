@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.backends import tool_process
-from verilocc_bench.backends.tool_process import run_tool
+from verilocc_bench import tool_process
+from verilocc_bench.tool_process import run_tool
 from verilocc_bench.work_clock import WorkClock
 
 PYTHON = Path(sys.executable)
