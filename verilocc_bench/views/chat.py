@@ -83,10 +83,9 @@ def _conversations(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     for name in CHAT_FORMATS:
         style = get_prompt_format(name)
         for row in rows:
-            about = {"id": row.id, "arch": row.arch, "family": row.family}
-            about |= {"format": name, "version": style.version}
+            about = {"id": row.id, "arch": row.arch, "family": row.family, "format": name}
             assert row.label is not None
             for turn in training_turns(style, problem_of(row), row.label):
                 messages = [{"role": each.role, "content": each.content} for each in turn.messages]
                 answer = {"role": "assistant", "content": turn.completion}
-                yield {**about, "messages": [*messages, answer]}
+                yield {**about, "version": style.version, "messages": [*messages, answer]}
