@@ -16,11 +16,9 @@ Errors: `InputError`
 for input that cannot be used, `AllocationFailed` where an allocator has no
 answer; both are `VerilocError`s.
 
-The names are imported when they are first used. Their types are in __init__.pyi.
+The names are imported when they are first used. Their types are in __init__.pyi. This
+module imports nothing else either, for the sake of early interrupts; see __main__.py.
 """
-
-import importlib
-from typing import Any
 
 __version__ = "0.1.0"
 
@@ -57,12 +55,14 @@ _ROOMS = ("triton",)
 __all__ = ["__version__", *_HOME, *_ROOMS]  # noqa: PLE0604  they are strings
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name in _ROOMS:
-        return importlib.import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(_HOME[name]), name)
+    found = getattr(import_module(_HOME[name]), name)
     globals()[name] = found
     return found
 

@@ -19,9 +19,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from verilocc_bench.backends.nvidia.tools import find_tool, tool_version
-from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 from verilocc_bench.files import files_hash
+from verilocc_bench.tool_process import run_tool
 
 OPTIONS = (
     "--gpu-architecture=sm_80",

@@ -18,7 +18,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.execution.tasks import Execution, Lost, run_tasks
+from dataset_builders.execution.tasks import Execution, Item, Lost, Output, run_tasks
 from dataset_builders.inspection.card_check import check_card
 from dataset_builders.inspection.documents import LEAKAGE_FORM, MANIFEST_FORM, check_document
 from dataset_builders.inspection.files_check import check_files, check_shards
@@ -53,6 +53,7 @@ from verilocc_bench.backends import backend_of, raw_bytes
 from verilocc_bench.dataset import RawRow, Row, row_digest
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import TARGETS
+from verilocc_bench.views.chat import chat_file, wrong_conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,8 @@ def check_dataset(
         content.rows += rows
         content.raws += raws
         findings.found += found
+    if labels:
+        _check_conversations(folder, readable, jobs, findings)
     content.rows.sort(key=lambda row: (row.file, row.place))
     content.raws.sort(key=lambda raw: raw.file)
     check_relations(content, findings)
@@ -175,18 +178,34 @@ def _batches(
 def _results(
     work: Callable[[_Batch], _Result], batches: Iterator[_Batch], jobs: int
 ) -> Iterator[_Result]:
+    for batch, outcome in _outcomes(work, batches, jobs):
+        if isinstance(outcome, Lost):
+            last = batch.place + len(batch.rows) - 1
+            message = f"rows {batch.place} to {last} of the file: the process {outcome.reason}"
+            yield [], [], [CheckFinding(batch.file.file, "", CheckKind.TEXT, message)]
+        else:
+            yield outcome
+
+
+def _outcomes(
+    work: Callable[[Item], Output], items: Iterator[Item], jobs: int
+) -> Iterator[tuple[Item, Output | Lost]]:
     if jobs == 1:
-        yield from map(work, batches)
+        yield from ((item, work(item)) for item in items)
         return
-    with closing(run_tasks(work, batches, Execution(jobs))) as outcomes:
-        for batch, outcome in outcomes:
-            if isinstance(outcome, Lost):
-                last = batch.place + len(batch.rows) - 1
-                message = f"rows {batch.place} to {last} of the file: the process {outcome.reason}"
-                found = CheckFinding(batch.file.file, "", CheckKind.TEXT, message)
-                yield [], [], [found]
-            else:
-                yield outcome
+    with closing(run_tasks(work, items, Execution(jobs))) as outcomes:
+        yield from outcomes
+
+
+def _check_conversations(
+    folder: Path, places: Sequence[ParquetPlace], jobs: int, findings: Findings
+) -> None:
+    wrong = {finding.file for finding in findings.found}
+    files = (each.file for each in places if not each.raw and each.file not in wrong)
+    for file, found in _outcomes(partial(wrong_conversation, folder), files, jobs):
+        if found is not None:
+            row, message = ("", f"the process {found.reason}") if isinstance(found, Lost) else found
+            findings.add(CheckKind.CONVERSATION, f"{chat_file(Path(file))}", message, row)
 
 
 def _look_at(batch: _Batch, origin: RowOrigin, labels: bool) -> _Result:

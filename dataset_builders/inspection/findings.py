@@ -43,6 +43,7 @@ class CheckKind(StrEnum):
     REJECTED = "rejected"
     SWEEP = "sweep"
     CARD = "card"
+    CONVERSATION = "conversation"
     LEAKAGE = "leakage"
     MACHINE_CODE = "machine-code"
 

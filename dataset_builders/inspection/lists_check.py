@@ -41,6 +41,7 @@ def check_lists(content: Content, findings: Findings) -> None:
 def _check_row_list(lines: list[Line], content: Content, findings: Findings) -> None:
     rows = {row.id: row for row in content.rows}
     raws = {raw.id: raw.digest for raw in content.raws}
+    keys = ("point", "arch", "family", "kernel", "track", "split", "group", "cluster", "file")
     seen: set[str] = set()
     for number, line in lines:
         identifier = line["id"]
@@ -55,23 +56,15 @@ def _check_row_list(lines: list[Line], content: Content, findings: Findings) -> 
         if row is None:
             add("there is no such row")
             continue
-        for key, expected in _line_of(row, raws.get(identifier)).items():
+        values = {key: getattr(row, key) for key in (*keys, "params")}
+        values |= {"row_sha256": row.digest, "raw_sha256": raws.get(identifier, line["raw_sha256"])}
+        for key, expected in values.items():
             if line[key] != expected:
                 add(f"{key!r} is {line[key]!r}, expected {expected!r}")
     for row in content.rows:
         if row.id not in seen:
             findings.add(CheckKind.ROW_LIST, ROW_LIST, "no line has this row", row.id)
     _check_order([line["id"] for _, line in lines], [row.id for row in content.rows], findings)
-
-
-def _line_of(row: CheckedRow, raw_digest: str | None) -> dict[str, Any]:
-    keys = ("point", "arch", "family", "kernel", "track", "split", "group", "cluster", "file")
-    return {
-        **{key: getattr(row, key) for key in keys},
-        "params": row.params,
-        "row_sha256": row.digest,
-        **({} if raw_digest is None else {"raw_sha256": raw_digest}),
-    }
 
 
 def _check_order(listed: list[str], rows: list[str], findings: Findings) -> None:

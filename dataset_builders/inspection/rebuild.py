@@ -216,29 +216,21 @@ def _difference(folder: Path, line: dict[str, Any]) -> str | None:
     if result.row is None or result.raw is None:
         kind, reason = result.rejection or ("", "")
         return f"rejected as {kind}: {reason}"
-    return next(_differences((row, raw), (result.row, result.raw)), None)
+    pairs = [(each, getattr(row, each), getattr(result.row, each)) for each in _COLUMNS]
+    pairs += [(f"raw {e}", getattr(raw, e), getattr(result.raw, e)) for e in ("format", "content")]
+    return next((_difference_of(*pair) for pair in pairs if pair[1] != pair[2]), None)
 
 
-def _differences(stored: tuple[Row, RawRow], made: tuple[Row, RawRow]) -> Iterator[str]:
-    for column in _COLUMNS:
-        yield from _compare(column, *(getattr(row, column) for row, _ in (stored, made)))
-    for column in ("format", "content"):
-        yield from _compare(f"raw {column}", *(getattr(raw, column) for _, raw in (stored, made)))
-
-
-def _compare(column: str, stored: object, made: object) -> Iterator[str]:
-    if stored == made:
-        return
+def _difference_of(column: str, stored: object, made: object) -> str:
     if not isinstance(stored, str) or not isinstance(made, str):
-        yield f"{column} was {stored}, is {made}"
-        return
+        return f"{column} was {stored}, is {made}"
     place = next(
         (i for i, (a, b) in enumerate(zip(stored, made, strict=False)) if a != b),
         min(len(stored), len(made)),
     )
     line = stored.count("\n", 0, place) + 1
     shown = [repr(text[max(place - 20, 0) :][:_SHOWN_CHARACTERS]) for text in (stored, made)]
-    yield f"{column} differs at character {place} (line {line}): was {shown[0]}, is {shown[1]}"
+    return f"{column} differs at character {place} (line {line}): was {shown[0]}, is {shown[1]}"
 
 
 def _stored(folder: Path, line: dict[str, Any]) -> tuple[Row, RawRow]:

@@ -56,7 +56,10 @@ def send_and_commit(
         if wait is None or not (
             failure.is_refused_for_now or (failure.may_be_done and not request.create_pr)
         ):
-            raise _given_up(request, dataset, failure)
+            outcome = _NOTHING
+            if request.create_pr and failure.may_be_done and not failure.is_refused_for_now:
+                outcome = f"look whether the pull request was opened: {dataset.address}/discussions"
+            raise InputError(f"{failure.message}; {outcome}", source=request.repository)
         time.sleep(failure.pause_seconds(wait))
 
 
@@ -100,10 +103,3 @@ def _looked_up(
         "change, and give the command again",
         source=request.repository,
     )
-
-
-def _given_up(request: PublishRequest, dataset: HubDataset, failure: HubError) -> InputError:
-    outcome = _NOTHING
-    if request.create_pr and failure.may_be_done and not failure.is_refused_for_now:
-        outcome = f"look whether the pull request was opened: {dataset.address}/discussions"
-    return InputError(f"{failure.message}; {outcome}", source=request.repository)

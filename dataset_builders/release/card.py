@@ -117,7 +117,13 @@ def card_configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
             paths = [
                 f"{folder}/{arch}/{family}/{split}-*.parquet"
                 for folder, arch, family in patterns
-                if _has_rows(rows, folder.removeprefix("raw/"), arch, family, split)
+                if any(
+                    key[0] == folder.removeprefix("raw/")
+                    and arch in ("*", key[1])
+                    and family in ("*", key[2])
+                    and key[3] == split
+                    for key in rows
+                )
             ]
             if paths:
                 files.append({"split": split, "path": paths if len(paths) > 1 else paths[0]})
@@ -154,10 +160,3 @@ def with_configs(card: str, configs: Sequence[Mapping[str, Any]]) -> str:
     kept = [each for each in head["configs"] if each.get("config_name") not in names]
     head["configs"] = [*kept, *map(dict, configs)]
     return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n{parts[2]}"
-
-
-def _has_rows(rows: FolderCounts, folder: str, arch: str, family: str, split: str) -> bool:
-    return any(
-        key[0] == folder and arch in ("*", key[1]) and family in ("*", key[2]) and key[3] == split
-        for key in rows
-    )

@@ -46,7 +46,12 @@ def statistics_tables(statistics: DatasetStatistics) -> list[Table]:
         tile_table(statistics),
         rejected_table(statistics.rejected),
         leakage_table(statistics.leakage),
-        _folder_table(statistics),
+        Table(
+            "Files",
+            "Parquet files by folder.",
+            ("folder", "files", "bytes"),
+            tuple((name, *map(number, sizes)) for name, sizes in statistics.sizes.items()),
+        ),
     ]
     return [table for table in tables if table.rows]
 
@@ -268,13 +273,6 @@ def leakage_table(leakage: Leakage | None) -> Table:
     if EMBEDDED in summary:
         meaning += f" {EMBEDDED} is the dataset that comes with verilocc-bench."
     return Table("Distance to train", meaning, headers, rows)
-
-
-def _folder_table(statistics: DatasetStatistics) -> Table:
-    rows = tuple(
-        (name, number(files), number(size)) for name, (files, size) in statistics.sizes.items()
-    )
-    return Table("Files", "Parquet files by folder.", ("folder", "files", "bytes"), rows)
 
 
 def _natural(value: str | int) -> tuple[str, int, int]:

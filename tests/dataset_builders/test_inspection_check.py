@@ -35,7 +35,7 @@ from verilocc_bench.dataset import Row, read_parquet
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.verification import FastVerifier, FindingKind
-from verilocc_bench.views.chat import write_chat
+from verilocc_bench.views.chat import write_chat, wrong_conversation
 
 pytestmark = pytest.mark.slow
 
@@ -206,11 +206,25 @@ def test_conversations_of_all_rows_or_of_none(folder: Path) -> None:
     configs = [*yaml.safe_load(head)["configs"], {"config_name": "chat", "data_files": files}]
     (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': configs})}---\n{text}")
     rehash(folder)
-    assert findings_of(folder) == ()
+    assert findings_of(folder, labels=True) == ()
+
+    def flip_an_answer(table: pa.Table) -> pa.Table:
+        found = table.to_pylist()
+        found[1]["messages"][-1]["content"] = found[0]["messages"][-1]["content"]
+        return pa.Table.from_pylist(found, schema=table.schema)
+
+    rewrite(chats[0], flip_an_answer)
+    rehash(folder)
+    (found,) = findings_of(folder, labels=True)
+    place = chats[0].relative_to(folder).as_posix()
+    assert (found.kind, found.file, found.row) == ("conversation", place, REDUCE)
+    assert found.message == "conversation 1 of the file is not what its row gives"
+    rewrite(chats[0], lambda table: table.slice(0, 1))
+    assert wrong_conversation(folder, TRAIN) == (REDUCE, found.message)
     stray = chats[0].with_name("test-00000-of-00001.parquet")
     chats[0].rename(stray)
     rehash(folder)
-    among(folder, "missing_file", chats[0].relative_to(folder).as_posix())
+    among(folder, "missing_file", place)
     among(folder, "layout", stray.relative_to(folder).as_posix())
 
 

@@ -113,8 +113,9 @@ def test_only_what_is_read_may_not_be_destroyed(text: str, places: str, differs:
             (2, 0, "%0.0", "v0"), "%1 of bb0 instruction 1", id="nothing-wrote-the-other-lane",
         ),
         pytest.param(
-            AMD + "bb0\n%0:V2=OP\n%0.0{}=OP\n%1:V=OP\nOP %0\n", ("!", "v0 v1"), ("", "v0 v1"),
-            (3, 0, "%0.1", "v1"), "%1 of bb0 instruction 2", id="undef-ends-the-other-lane",
+            AMD + "bb0\n%0:V2=OP\n%0.0{},%1:V2.0!=OP\n%2:V=OP\nOP %0\n",
+            ("!", "v0 v2 v1"), ("", "v0 v2 v1"),
+            (3, 0, "%0.1", "v1"), "%2 of bb0 instruction 2", id="undef-ends-the-other-lane",
         ),
         pytest.param(
             AMD + "bb0\n%0:V=OP\n%1:V{}=OP %0\nOP %1\n", ("", "v0 v0"), ("&", "v0 v0"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import KernelCode
+from verilocc_bench.tool_process import run_tool
 
 _VARIABLE = "VERILOCC_BENCH_OBJDUMP"
 _NAMES = ("llvm-objdump-22", "llvm-objdump")
@@ -52,10 +52,8 @@ def find_objdump() -> Path:
         found = shutil.which(name)
         if found is None:
             continue
-        said = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, timeout=20, check=False
-        )
-        if re.search(r"\bLLVM version 22\.", said.stdout):
+        said = run_tool(Path(found), ["--version"], Path(), 20)
+        if re.search(rb"\bLLVM version 22\.", said.stdout):
             return Path(found)
     raise InputError(
         "machine code needs llvm-objdump of LLVM 22; install it (Debian: apt-get install llvm-22), "
@@ -107,13 +105,15 @@ def _objdump(data: bytes, arch: str, *options: str) -> list[str]:
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
         file.write(data)
         file.flush()
-        said = subprocess.run(
-            [find_objdump(), "-d", f"--mcpu={arch}", *options, file.name],
-            capture_output=True, encoding="utf-8", errors="replace", timeout=_SECONDS, check=False,
-        )  # fmt: skip
+        arguments = ["-d", f"--mcpu={arch}", *options, file.name]
+        try:
+            said = run_tool(find_objdump(), arguments, Path(), _SECONDS)
+        except TimeoutError as error:
+            raise InputError(str(error)) from None
     if said.returncode != 0:
-        raise InputError(f"llvm-objdump refuses the code object: {said.stderr.strip()[:200]}")
-    return said.stdout.splitlines()
+        reason = said.stderr.decode(errors="replace").strip()[:200]
+        raise InputError(f"llvm-objdump refuses the code object: {reason}")
+    return said.stdout.decode(errors="replace").splitlines()
 
 
 def parse_instruction(text: str, address: int = 0, size: int = 4) -> CodeInstruction:

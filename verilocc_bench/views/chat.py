@@ -7,11 +7,14 @@ they are what evaluation asks, with the compiler's answer. Rows of test splits h
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.dataset import Row
+from verilocc_bench.dataset import Row, read_parquet
 from verilocc_bench.dataset.parquet import save_table
+from verilocc_bench.dataset.parquet_batches import open_parquet
+from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.targets import PUBLISHED
 from verilocc_bench.views.training_turns import training_turns
@@ -51,16 +54,38 @@ def write_chat(rows: Sequence[Row], path: Path) -> None:
         [pa.field(name, kind, nullable=False) for name, kind in kinds.items()]
         + [pa.field("messages", pa.list_(message), nullable=False)]
     )
-    found = [each for style in CHAT_FORMATS for row in rows for each in _conversations(row, style)]
-    table = pa.Table.from_pylist(found, schema=schema)
+    table = pa.Table.from_pylist(list(_conversations(rows)), schema=schema)
     save_table(table, path, level=9, dictionaries=[*kinds])
 
 
-def _conversations(row: Row, name: str) -> Iterator[dict[str, Any]]:
-    style = get_prompt_format(name)
-    about = {"id": row.id, "arch": row.arch, "family": row.family}
-    assert row.label is not None
-    for turn in training_turns(style, problem_of(row), row.label):
-        messages = [{"role": each.role, "content": each.content} for each in turn.messages]
-        answer = {"role": "assistant", "content": turn.completion}
-        yield {**about, "format": name, "version": style.version, "messages": [*messages, answer]}
+def wrong_conversation(folder: Path, file: str) -> tuple[str, str] | None:
+    """The first conversation of a folder that a file of rows with labels does not give.
+
+    The id of its row, and a message; None if there is no such conversation.
+    """
+    chat = chat_file(Path(file))
+    if chat is None or not (folder / chat).is_file():
+        return None
+    try:
+        expected = _conversations(read_parquet(folder / file, Row))
+        with open_parquet(folder / chat) as (_, opened):
+            found = (each for batch in opened.iter_batches(64) for each in batch.to_pylist())
+            for number, (own, other) in enumerate(zip_longest(expected, found)):
+                if own != other:
+                    row = str((own or other).get("id"))
+                    return row, f"conversation {number} of the file is not what its row gives"
+    except InputError as error:
+        return "", error.message
+    return None
+
+
+def _conversations(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    for name in CHAT_FORMATS:
+        style = get_prompt_format(name)
+        for row in rows:
+            about = {"id": row.id, "arch": row.arch, "family": row.family, "format": name}
+            assert row.label is not None
+            for turn in training_turns(style, problem_of(row), row.label):
+                messages = [{"role": each.role, "content": each.content} for each in turn.messages]
+                answer = {"role": "assistant", "content": turn.completion}
+                yield {**about, "version": style.version, "messages": [*messages, answer]}

@@ -26,13 +26,7 @@ from verilocc_bench.backends.amdgpu.recovery.records import (
 )
 from verilocc_bench.backends.amdgpu.recovery.recovered_flow import find_blocks
 from verilocc_bench.backends.amdgpu.recovery.recovered_mask import analyse_mask
-from verilocc_bench.backends.amdgpu.recovery.webs import CodeWebs, find_webs
-
-
-def read_webs(webs: CodeWebs) -> set[int]:
-    operands = (operand for rows in webs.operands for row in rows for operand in row)
-    return {web for operand in operands if not operand.definition for web in operand.webs}
-
+from verilocc_bench.backends.amdgpu.recovery.webs import find_webs
 
 Reference = tuple[int, int, int]
 """(instruction, operand, unit); instruction -1 for an argument."""
@@ -177,16 +171,14 @@ def check_webs(code: Sequence[RecoveredInstruction], live_in: Sequence[int]) -> 
                     and group[at, known.operand, unit] & walks.before[at, unit]
                     for unit in known.units
                 )
-                keeps &= not any(
-                    o.tied_to == known.operand and (walks.facts(at)[0] or not o.undef)
-                    for o in code[at].operands
-                )
+                keeps &= all(o.tied_to != known.operand for o in code[at].operands)
                 assert (known.operand in webs.kept[b][i]) == keeps
                 kept += keeps
     by_web: dict[int, set[Reference]] = defaultdict(set)
     for reference, web in web_of.items():
         by_web[web].add(reference)
-    read = read_webs(webs)
+    operands = (operand for rows in webs.operands for row in rows for operand in row)
+    read = {web for operand in operands if not operand.definition for web in operand.webs}
     for web, members in by_web.items():
         groups = {group[each] for each in members}
         if web not in read:  # an argument that only stays beside what nobody reads
@@ -205,19 +197,13 @@ def test_webs_are_unions_of_what_the_walks_find() -> None:
 
 TWO_VERSIONS = """
 V_MOV =vgpr0 #
-S_AND_SAVEEXEC_B64 =sgpr0_sgpr1 vcc
-V_MOV =vgpr0 #
 S_CBRANCH_SCC0 24
 S_OR_B64 =exec exec sgpr2_sgpr3
 V_MOV =vgpr0 #
-V_ADD =vgpr1 vgpr0 vgpr0
-S_ENDPGM
 """
 """The first value is hidden on both paths, and seen again where they meet."""
 
 TWO_HIDDEN = """
-V_MOV =vgpr0 #
-S_AND_SAVEEXEC_B64 =sgpr0_sgpr1 vcc
 S_CBRANCH_SCC0 24
 V_MOV =vgpr0 #
 V_MOV =vgpr0 #
@@ -225,20 +211,28 @@ S_BRANCH 32
 V_MOV =vgpr0 #
 V_MOV =vgpr0 #
 S_OR_B64 =exec exec sgpr2_sgpr3
-V_ADD =vgpr1 vgpr0 vgpr0
-S_ENDPGM
 """
 """Each path hides a value of its own."""
 
+ENDED = """
+V_MOV =vgpr0 #
+S_MOV_B64 =exec sgpr0_sgpr1
+V_MOV =vgpr0 #
+S_AND_B64 =exec exec vcc
+V_MOV =vgpr0 #
+S_OR_B64 =exec exec sgpr2_sgpr3
+"""
+"""The third value is written to all lanes: no lane holds the first two any more."""
 
-@pytest.mark.parametrize("text", [TWO_VERSIONS, TWO_HIDDEN])
-def test_hidden_values_of_all_paths_are_seen_again(text: str) -> None:
+
+@pytest.mark.parametrize(("text", "values"), [(TWO_VERSIONS, 3), (TWO_HIDDEN, 5), (ENDED, 2)])
+def test_hidden_values_of_all_paths_are_seen_again(text: str, values: int) -> None:
+    text = f"V_MOV =vgpr0 #\nS_AND_SAVEEXEC_B64 =sgpr0_sgpr1 vcc{text}V_ADD =vgpr1 vgpr0 vgpr0"
     code = []
-    for at, line in enumerate(text.strip().splitlines()):
+    for at, line in enumerate([*text.splitlines(), "S_ENDPGM"]):
         form, _, target = line.partition(" ") if "BRANCH" in line else (line, "", "")
         destination = int(target) if target else None
         code.append(instruction(4 * at, form, random.Random(0), destination))
     assert check_webs(code, LIVE_IN) > 0
-    values = sum("V_MOV" in each.opcode for each in code)
     walks = Walks(code, LIVE_IN)
     assert sum(len(each) == values for each in walks.reaching.values()) == 2

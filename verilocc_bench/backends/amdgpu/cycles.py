@@ -13,15 +13,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from verilocc_bench.backends.amdgpu.assembly import AssemblyLoop
 from verilocc_bench.backends.amdgpu.tools import LLVM_RELEASE
 from verilocc_bench.errors import InputError
+from verilocc_bench.tool_process import run_tool
 
 MCA_OPTIONS = (
     "-mtriple=amdgcn-amd-amdhsa",
@@ -107,29 +109,28 @@ def _estimate(loop: AssemblyLoop, arch: str, analyzer: Analyzer) -> LoopEstimate
     count = len(loop.instructions)
     if analyzer.program is None:
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, analyzer.reason)
-    command = [analyzer.program, *MCA_OPTIONS, f"-mcpu={arch}", "-"]
-    # The later of two equal options counts.
-    probe = [*command, "--iterations=1"]
+    options = [*MCA_OPTIONS, f"-mcpu={arch}", "-"]
     # The text must contain the label to which the loop branches back.
     text = "".join(f"{line}\n" for line in (f"{loop.label}:", *loop.instructions))
     try:
-        _run(probe, text, _PROBE_SECONDS)
-        done = _run(command, text)
-        region = json.loads(done.stdout)["CodeRegions"][0]
+        # The later of two equal options counts.
+        _run(analyzer.program, [*options, "--iterations=1"], text, _PROBE_SECONDS)
+        printed, messages = _run(analyzer.program, options, text)
+        region = json.loads(printed)["CodeRegions"][0]
         summary = region["SummaryView"]
         known = len(region["Instructions"])
         cycles = summary["TotalCycles"] / summary["Iterations"]
         throughput = float(summary["BlockRThroughput"])
-    except subprocess.TimeoutExpired:
+    except TimeoutError:
         reason = "llvm-mca does not end in time"
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
-    except (OSError, subprocess.SubprocessError) as error:
-        reason = f"llvm-mca cannot be run: {type(error).__name__}"
+    except InputError as error:
+        reason = f"llvm-mca {error.message}"
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
     except (ValueError, LookupError, TypeError):
         reason = "llvm-mca makes nothing of it"
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
-    skipped = _skipped(loop, done.stderr, count - known)
+    skipped = _skipped(loop, messages, count - known)
     return LoopEstimate(loop.label, loop.depth, count, cycles, throughput, skipped)
 
 
@@ -144,25 +145,21 @@ def _skipped(loop: AssemblyLoop, messages: str, count: int) -> dict[str, int]:
 
 
 def _run(
-    command: Sequence[str], text: str = "", seconds: float = _SECONDS
-) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.defpath, "LC_ALL": "C"}
-    return subprocess.run(
-        command,
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        env=environment,
-        check=False,
-    )
+    program: str, arguments: Sequence[str], text: str = "", seconds: int = _SECONDS
+) -> tuple[str, str]:
+    """The output of llvm-mca and what it complains about."""
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode())
+        file.seek(0)
+        done = run_tool(Path(program), arguments, Path(), seconds, stdin=file)
+    return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
 @cache
 def _version_of(program: str) -> str:
     """The version of LLVM that a program prints, or an empty text."""
     try:
-        found = _VERSION.search(_run([program, "--version"]).stdout)
-    except (OSError, subprocess.SubprocessError):
+        found = _VERSION.search(_run(program, ["--version"])[0])
+    except (InputError, TimeoutError):
         return ""
     return found[1] if found else ""

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError
+from verilocc_bench.tool_process import run_tool
 
 LLVM_RELEASE = 22
 BY_THE_CONVENTION = "-enable-ipra=0"

@@ -20,8 +20,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
+from verilocc_bench.tool_process import run_tool
 
 CudaTool: TypeAlias = Literal["ptxas", "nvdisasm", "cuobjdump"]
 CUDA_TOOLS: tuple[CudaTool, ...] = ("ptxas", "nvdisasm")

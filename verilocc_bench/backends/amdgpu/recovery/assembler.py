@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from verilocc_bench.backends.amdgpu.tools import LLVM_RELEASE
-from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.tool_process import run_tool
 
 _VARIABLE = "VERILOCC_BENCH_LLVM_MC"
 _NAMES = (f"llvm-mc-{LLVM_RELEASE}", "llvm-mc")

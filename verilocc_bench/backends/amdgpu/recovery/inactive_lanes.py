@@ -2,8 +2,9 @@
 
 Backward dataflow over units, with two facts for each: the lanes that EXEC selects are
 needed, and those that it does not select are. A definition under a partial EXEC ends the
-first need alone. Where EXEC may select more lanes, either kind becomes both kinds; where
-it loses lanes, those had been selected. Cost: a few passes over the code.
+first need alone. Where EXEC may select more lanes, either kind becomes both kinds. Where it
+loses lanes, those had been selected; the second need says so already, and the first counts
+only where it joins the second. Cost: a few passes over the code.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from verilocc_bench.backends.amdgpu.recovery.records import CodeBlock, RecoveredInstruction
-from verilocc_bench.backends.amdgpu.recovery.recovered_mask import MaskFlow, writes_mask
+from verilocc_bench.backends.amdgpu.recovery.recovered_mask import MaskFlow
 
 _Needs = tuple[int, int]
 """The units needed in selected lanes, and in others, as masks."""
@@ -46,8 +47,6 @@ def _through(
         after.append(inactive)
         if mask.widens[b][i]:
             active = inactive = active | inactive
-        elif writes_mask(code[i]):
-            active |= inactive
         reads, writes = _effects(code[i])
         if not mask.partial[b][i]:
             inactive &= ~writes

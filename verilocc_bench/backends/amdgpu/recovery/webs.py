@@ -8,8 +8,8 @@ value alone, and once EXEC may select other lanes, the hidden values are seen ag
 these lanes. A definition must keep what it hides if that is read later
 (`inactive_lanes`): it reads its own register.
 
-State at a place: for each unit the visible and the hidden sites. Both only grow at a
-block's entry, so the dataflow ends. Cost: a few passes over the code.
+State at a place: for each unit the sites that a use sees, and all that some lane holds.
+Both only grow at a block's entry, so the dataflow ends. Cost: a few passes over the code.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ Place = tuple[int, int]
 """(block, instruction)."""
 
 _State = tuple[list[int], list[int]]
+"""By unit: the visible sites, and the sites of all lanes, hidden or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class _Finder:
         """The state at the entry of each block."""
         entries: list[_State] = [([0] * FIRST_VCC, [0] * FIRST_VCC) for _ in self.blocks]
         for unit, site in self.entry_sites.items():
-            entries[0][0][unit] = self.bits[site]
+            entries[0][0][unit] = entries[0][1][unit] = self.bits[site]
         pending = [0]
         seen = {0}
         while pending:
@@ -138,39 +139,33 @@ class _Finder:
     @staticmethod
     def _merge(entry: _State, state: _State, begins_version: bool) -> bool:
         changed = False
-        visible, hidden = entry
-        for unit in range(FIRST_VCC):
-            seen, unseen = state[0][unit], state[1][unit]
-            if begins_version:
-                seen, unseen = seen | unseen, 0
-            if seen & ~visible[unit] or unseen & ~hidden[unit]:
-                visible[unit] |= seen
-                hidden[unit] |= unseen
-                changed = True
+        arriving = (state[1], state[1]) if begins_version else state
+        for known, new in zip(entry, arriving, strict=True):
+            for unit in range(FIRST_VCC):
+                if new[unit] & ~known[unit]:
+                    known[unit] |= new[unit]
+                    changed = True
         return changed
 
     def _step(self, b: int, i: int, state: _State, *, record: bool = False) -> None:
         """The state after an instruction."""
         instruction = self.blocks[b].instructions[i]
-        visible, hidden = state
+        visible, held = state
         partial = self.mask.partial[b][i]
         for number, operand in replaced(instruction):
             if not operand.definition:
                 continue
             for offset, unit in enumerate(operand.units):
                 site = self.site_of[b, i, number, offset]
-                if partial and is_vector(unit):
-                    hidden[unit] |= visible[unit]
-                    if record:
-                        self.hidden_at[site] = self._sites(unit, hidden[unit])
-                else:
-                    hidden[unit] = 0
                 visible[unit] = self.bits[site]
+                if partial and is_vector(unit):
+                    if record:
+                        self.hidden_at[site] = self._sites(unit, held[unit])
+                    held[unit] |= self.bits[site]
+                else:
+                    held[unit] = self.bits[site]
         if self.mask.widens[b][i]:
-            for unit in range(FIRST_VCC):
-                if hidden[unit]:
-                    visible[unit] |= hidden[unit]
-                    hidden[unit] = 0
+            visible[:] = held
 
     def _sites(self, unit: int, mask: int) -> list[int]:
         found = []
@@ -190,22 +185,21 @@ class _Finder:
     ) -> None:
         """Joins the sites that reach each use; a use that nothing reaches is a site itself."""
         instruction = self.blocks[b].instructions[i]
-        visible, hidden = state
+        visible, held = state
         for number, operand in replaced(instruction):
             if operand.definition:
                 if instruction.keeps_lanes:
                     for offset, unit in enumerate(operand.units):
-                        before = self._sites(unit, visible[unit] | hidden[unit])
+                        before = self._sites(unit, held[unit])
                         self._join([self.site_of[b, i, number, offset], *before])
                         if before:
                             self.keeps_values.add((b, i, number))
                 continue
             sites, nothing = [], True
-            dead = self.is_dead(b, i, operand)
+            # Under a partial EXEC an undef use keeps the lanes that EXEC does not select.
+            dead = operand.undef and not self.mask.partial[b][i]
             for offset, unit in enumerate(operand.units):
-                reaching = visible[unit]
-                if instruction.reads_all_lanes:
-                    reaching |= hidden[unit]
+                reaching = (held if instruction.reads_all_lanes else visible)[unit]
                 found = [] if dead else self._sites(unit, reaching)
                 nothing &= not found
                 if operand.tied_to is not None:
@@ -215,10 +209,6 @@ class _Finder:
                 self._join(found)
                 sites.append(found[0])
             uses[b, i, number] = sites, nothing
-
-    def is_dead(self, b: int, i: int, operand: RecoveredOperand) -> bool:
-        """True if the value of a use cannot matter: EXEC must select all lanes for that."""
-        return operand.undef and not self.mask.partial[b][i]
 
     def _join(self, sites: Sequence[int]) -> None:
         first = self.root(sites[0])
@@ -261,11 +251,8 @@ class _Finder:
 
     def _kept(self, b: int, i: int, instruction: RecoveredInstruction) -> frozenset[int]:
         """The definitions that read their own register, as far as no tied operand does so."""
-        tied = {
-            o.tied_to
-            for o in instruction.operands
-            if o.tied_to is not None and not self.is_dead(b, i, o)
-        }
+        # An instruction with a dead tie writes all of its register, so it keeps nothing.
+        tied = {operand.tied_to for operand in instruction.operands}
         found = set()
         for number, operand in replaced(instruction):
             if not operand.definition or number in tied:

@@ -1,4 +1,4 @@
-"""Runs a vendor's program as a process of its own."""
+"""Runs a tool, such as llc or nvdisasm, as a process of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.work_clock import WorkClock
@@ -23,21 +24,22 @@ def run_tool(
     seconds: int,
     stderr: int = subprocess.PIPE,
     *,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
     variables: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """The ended process of a tool, with its output.
 
     The tool runs in `folder` and sees nothing of this process's environment; `variables` are
-    added to its own. `stderr` is as for `subprocess.Popen`. Raises InputError if the tool
-    cannot be started, and TimeoutError if it does not end in `seconds` of work: time in which
-    it waits for a processor is not counted (`work_clock`).
+    added to its own. `stdin` and `stderr` are as for `subprocess.Popen`. Raises InputError if
+    the tool cannot be started, and TimeoutError if it does not end in `seconds` of work: time
+    in which it waits for a processor is not counted (`work_clock`).
     """
     try:
         process = subprocess.Popen(
             [tool, *arguments],
             cwd=folder,
             env={"PATH": os.defpath, "LC_ALL": "C", **(variables or {})},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=stderr,
         )
