@@ -63,18 +63,13 @@ def published_files(folder: Path, repository: str) -> Iterator[Mapping[str, Loca
     Raises InputError for links and everything that is not a plain file.
     """
     found = _local_files(folder)
-    with TemporaryDirectory(prefix="verilocc-bench-") as temporary:
-        yield found | _own_card(found, repository, Path(temporary))
-
-
-def _own_card(found: Mapping[str, LocalFile], repository: str, work: Path) -> dict[str, LocalFile]:
-    """The cards with the repository's name, and their manifests, as far as the folder's differ."""
     inner = f"{EXPERT}/"
     configs = [] if f"{inner}{CARD}" not in found else list(expert_configs(_TEST_ROWS, inner))
-    return {
-        **_card(found, "", repository, configs, work),
-        **_card(found, inner, repository, [], work),
-    }
+    with TemporaryDirectory(prefix="verilocc-bench-") as temporary:
+        work = Path(temporary)
+        # The cards with the repository's name, and their manifests, as far as the folder's differ.
+        card = _card(found, "", repository, configs, work)
+        yield found | card | _card(found, inner, repository, [], work)
 
 
 def _card(
