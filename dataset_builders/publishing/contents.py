@@ -62,7 +62,11 @@ def published_files(folder: Path, repository: str) -> Iterator[Mapping[str, Loca
     The card and the manifest may be temporary files, until the context ends.
     Raises InputError for links and everything that is not a plain file.
     """
-    found = _local_files(folder)
+    found: dict[str, LocalFile] = {}
+    for location in sorted(_walk(folder)):
+        path = location.relative_to(folder).as_posix()
+        if is_owned(path):
+            found[path] = _read(path, location)
     inner = f"{EXPERT}/"
     configs = [] if f"{inner}{CARD}" not in found else list(expert_configs(_TEST_ROWS, inner))
     with TemporaryDirectory(prefix="verilocc-bench-") as temporary:
@@ -99,15 +103,6 @@ def _card(
         write_atomically(work / manifest_path, text)
         changed[manifest_path] = _read(manifest_path, work / manifest_path)
     return changed
-
-
-def _local_files(folder: Path) -> dict[str, LocalFile]:
-    found = {}
-    for location in sorted(_walk(folder)):
-        path = location.relative_to(folder).as_posix()
-        if is_owned(path):
-            found[path] = _read(path, location)
-    return found
 
 
 def _walk(folder: Path) -> Iterator[Path]:
