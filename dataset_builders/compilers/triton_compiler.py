@@ -144,7 +144,11 @@ def _target(point: SweepPoint) -> Any:
 
 
 def _backend_options(point: SweepPoint, backend: Any) -> Any:
-    asked = _options(point)
+    # The number of registers that allocators are asked for does not change the code, and
+    # the capability is the target's.
+    others = ("asked_maxnreg", "capability")
+    names = (n for n in OPTIONS if n in point.parameters and n not in others)
+    asked = {name: point.parameters.integer(name) for name in names}
     if point.arch.startswith("gfx"):
         return backend.parse_options(asked)
     if not asked["maxnreg"]:
@@ -154,14 +158,6 @@ def _backend_options(point: SweepPoint, backend: Any) -> Any:
     # link, a call of one stays visible.
     object.__setattr__(options, "extern_libs", ())
     return options
-
-
-def _options(point: SweepPoint) -> dict[str, int]:
-    # The number of registers that allocators are asked for does not change the code, and
-    # the capability is the target's.
-    others = ("asked_maxnreg", "capability")
-    names = (n for n in OPTIONS if n in point.parameters and n not in others)
-    return {name: point.parameters.integer(name) for name in names}
 
 
 def _signature(

@@ -62,19 +62,18 @@ def published_files(folder: Path, repository: str) -> Iterator[Mapping[str, Loca
     The card and the manifest may be temporary files, until the context ends.
     Raises InputError for links and everything that is not a plain file.
     """
-    found = _local_files(folder)
-    with TemporaryDirectory(prefix="verilocc-bench-") as temporary:
-        yield found | _own_card(found, repository, Path(temporary))
-
-
-def _own_card(found: Mapping[str, LocalFile], repository: str, work: Path) -> dict[str, LocalFile]:
-    """The cards with the repository's name, and their manifests, as far as the folder's differ."""
+    found: dict[str, LocalFile] = {}
+    for location in sorted(_walk(folder)):
+        path = location.relative_to(folder).as_posix()
+        if is_owned(path):
+            found[path] = _read(path, location)
     inner = f"{EXPERT}/"
     configs = [] if f"{inner}{CARD}" not in found else list(expert_configs(_TEST_ROWS, inner))
-    return {
-        **_card(found, "", repository, configs, work),
-        **_card(found, inner, repository, [], work),
-    }
+    with TemporaryDirectory(prefix="verilocc-bench-") as temporary:
+        work = Path(temporary)
+        # The cards with the repository's name, and their manifests, as far as the folder's differ.
+        card = _card(found, "", repository, configs, work)
+        yield found | card | _card(found, inner, repository, [], work)
 
 
 def _card(
@@ -104,15 +103,6 @@ def _card(
         write_atomically(work / manifest_path, text)
         changed[manifest_path] = _read(manifest_path, work / manifest_path)
     return changed
-
-
-def _local_files(folder: Path) -> dict[str, LocalFile]:
-    found = {}
-    for location in sorted(_walk(folder)):
-        path = location.relative_to(folder).as_posix()
-        if is_owned(path):
-            found[path] = _read(path, location)
-    return found
 
 
 def _walk(folder: Path) -> Iterator[Path]:

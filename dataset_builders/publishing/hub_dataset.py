@@ -117,17 +117,14 @@ class HubDataset:
         try:
             ask(self.identifier, create)
         except HubError as error:
-            raise self._not_created(error) from None
-
-    def _not_created(self, error: HubError) -> HubError:
-        owner = self.identifier.split("/", maxsplit=1)[0]
-        reasons = {
-            403: f"this token may not make datasets of {owner!r}, or there is no such owner",
-            404: f"there is no owner {owner!r} on the Hub",
-            409: "it exists on the Hub, and this token may not see it",
-        }
-        reason = reasons.get(error.status or 0, error.message)
-        return HubError(reason, self.identifier, status=error.status)
+            owner = self.identifier.split("/", maxsplit=1)[0]
+            reasons = {
+                403: f"this token may not make datasets of {owner!r}, or there is no such owner",
+                404: f"there is no owner {owner!r} on the Hub",
+                409: "it exists on the Hub, and this token may not see it",
+            }
+            reason = reasons.get(error.status or 0, error.message)
+            raise HubError(reason, self.identifier, status=error.status) from None
 
     def create_branch(self, branch: str, start: str) -> None:
         """Makes a branch that starts at a commit."""

@@ -75,15 +75,14 @@ def test_interrupted_and_resumed_it_is_the_same(
     folder = tmp_path / "resumed"
     made = []
 
-    def interrupted(source: ExampleSource, style: Any, row: Row, *others: Any) -> Any:
+    def interrupted(row: Row) -> Any:
         made.append(row.id)
         if len(made) == 14:
             raise KeyboardInterrupt
-        return plain(source, style, row, *others)
+        return problem_of(row)
 
-    plain = examples._turns
     with monkeypatch.context() as patch:
-        patch.setattr(examples, "_turns", interrupted)
+        patch.setattr(examples, "problem_of", interrupted)
         with pytest.raises(KeyboardInterrupt):
             make_examples(wanted, letters(), rows, folder)
     # The file in the making is not there; those before it are not made again.

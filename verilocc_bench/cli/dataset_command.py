@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataset_builders.inspection.findings import CheckReport
-    from dataset_builders.inspection.rebuild import RebuildReport
 
 
 SHOWN = 10
@@ -97,13 +96,8 @@ def _rebuild(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(report.to_json(), indent=2))
     else:
-        _print_rebuild(report)
+        rows = report.rows
+        different = [f"{row.id} ({row.point}): {row.difference}" for row in rows if row.difference]
+        _print_some("different", different)
+        print(f"{len(rows) - len(different)} of {len(rows)} rows are the same again")
     return 0 if report.equal else 1
-
-
-def _print_rebuild(report: RebuildReport) -> None:
-    different = [
-        f"{row.id} ({row.point}): {row.difference}" for row in report.rows if row.difference
-    ]
-    _print_some("different", different)
-    print(f"{len(report.rows) - len(different)} of {len(report.rows)} rows are the same again")

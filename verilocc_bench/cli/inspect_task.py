@@ -35,7 +35,6 @@ try:
         ChatMessageSystem,
         ChatMessageUser,
         GenerateConfig,
-        Model,
         ModelOutput,
         get_model,
     )
@@ -164,7 +163,11 @@ async def _converse(
     number = 0
     while isinstance(ask, Ask):
         state.messages = [_ROLES[message.role](content=message.content) for message in ask.messages]
-        state.output = await _generate(model, state, ask, (request.seed + number) % SEEDS)
+        config = GenerateConfig(
+            max_tokens=ask.maximum_tokens + ask.thinking_tokens,
+            seed=(request.seed + number) % SEEDS,
+        )
+        state.output = await model.generate(state.messages, config=config)
         state.messages.append(state.output.message)
         ask = _next(episode, _completion(state.output))
         number += 1
@@ -179,11 +182,6 @@ def _next(episode: Any, completion: Completion | None) -> Ask | Response:
         response: Response = end.value
         return response
     return ask
-
-
-async def _generate(model: Model, state: TaskState, ask: Ask, seed: int) -> ModelOutput:
-    config = GenerateConfig(max_tokens=ask.maximum_tokens + ask.thinking_tokens, seed=seed)
-    return await model.generate(state.messages, config=config)
 
 
 def _completion(output: ModelOutput) -> Completion:

@@ -66,9 +66,14 @@ def stream_hub(
 
 
 def _builder(name: str, config: str, revision: str | None) -> Any:
-    if _ask(name, revision):
-        return _of_hub(name, config, revision)
-    return _cached(name, config, revision)
+    if not _ask(name, revision):
+        return _cached(name, config, revision)
+    import datasets
+
+    try:
+        return _patiently(lambda: datasets.load_dataset_builder(name, config, revision=revision))
+    except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
+        raise _failed(name, error) from None
 
 
 def _ask(name: str, revision: str | None) -> bool:
@@ -122,15 +127,6 @@ def _is_passing(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
-
-
-def _of_hub(name: str, config: str, revision: str | None) -> Any:
-    import datasets
-
-    try:
-        return _patiently(lambda: datasets.load_dataset_builder(name, config, revision=revision))
-    except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
-        raise _failed(name, error) from None
 
 
 def _cached(name: str, config: str, revision: str | None) -> Any:

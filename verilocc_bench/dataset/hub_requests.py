@@ -86,6 +86,7 @@ def ask_once(source: str, request: Callable[[], Result]) -> Result:
 
 
 def _explained(source: str, error: BaseException) -> HubError:
+    from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     while isinstance(error, RuntimeError) and error.__cause__ is not None:
@@ -98,7 +99,8 @@ def _explained(source: str, error: BaseException) -> HubError:
         return HubError(LOGGED_OUT, source)
     reason = _short(str(error)) or type(error).__name__
     if isinstance(error, OSError) or type(error).__module__.startswith("httpx"):
-        return HubError(f"the Hub cannot be reached at {_endpoint()}: {reason}", source)
+        endpoint = without_secrets(constants.ENDPOINT)
+        return HubError(f"the Hub cannot be reached at {endpoint}: {reason}", source)
     return HubError(f"the Hub's client says: {reason}", source, status=0)
 
 
@@ -129,12 +131,6 @@ def _refused(source: str, error: object) -> HubError:
 
 def _short(text: str) -> str:
     return without_secrets(" ".join(text.split()))[:REASON_LENGTH]
-
-
-def _endpoint() -> str:
-    from huggingface_hub import constants
-
-    return without_secrets(constants.ENDPOINT)
 
 
 HIDDEN = "…"

@@ -61,7 +61,8 @@ def settled_samples(
             attempt = pending[place]
             judged = judge(attempt.prepared.verifier, response, attempt.index)
             attempt.judged.append(judged)
-            if _is_settled(attempt, allocator):
+            spent = len(attempt.judged) >= settings.attempts or allocator.deterministic
+            if judged.sample.valid or spent or not judged.sample.counted:
                 yield attempt.prepared, _summed(attempt.judged)
             else:
                 if tells:
@@ -114,12 +115,6 @@ def _responses(allocator: Allocator, requests: Sequence[Request]) -> Iterator[tu
                 yield place, response
     for place in sorted(waiting):
         yield place, Response(None, FailureKind.CRASHED, "the allocator said nothing")
-
-
-def _is_settled(attempt: _Attempt[_Prepared], allocator: Allocator) -> bool:
-    last = attempt.judged[-1].sample
-    spent = len(attempt.judged) >= allocator.settings.attempts or allocator.deterministic
-    return last.valid or spent or not last.counted
 
 
 def _summed(attempts: Sequence[Judged]) -> Judged:

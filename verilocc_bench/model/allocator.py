@@ -306,22 +306,18 @@ class LanguageModelAllocator:
             known = self.transcripts.recall(request, number, ask)
             if known is not None:
                 return known
-        return self._sampling(request, number)
-
-    def _keep(
-        self, request: Request, number: int, ask: Ask, how: TokenSampling, said: Completion
-    ) -> None:
-        if self.transcripts is not None:
-            self.transcripts.keep(request, number, ask, how, said)
-
-    def _sampling(self, request: Request, number: int) -> TokenSampling:
-        """How the completion of a request's ask of that number is picked."""
         digest = hashlib.sha256(f"{request.seed} {number}".encode()).digest()
         return TokenSampling(
             seed=int.from_bytes(digest[:8], "big"),
             temperature=0.0 if self._greedy else self._settings.temperature,
             top_p=self._settings.top_p,
         )
+
+    def _keep(
+        self, request: Request, number: int, ask: Ask, how: TokenSampling, said: Completion
+    ) -> None:
+        if self.transcripts is not None:
+            self.transcripts.keep(request, number, ask, how, said)
 
     def _search(self, key: str, request: Request) -> PrioritySearch:
         """The priority search of a request's function; a new one where there is none yet."""

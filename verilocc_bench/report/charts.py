@@ -140,7 +140,10 @@ def pass_curve(run: ReportedRun) -> list[tuple[int, float, tuple[float, float] |
     counts = [(kernel["samples"], kernel["valid"]) for kernel in run.kernels]
     most = min(LARGEST_K, min((samples for samples, _ in counts), default=0))
     curve = []
-    for k in _steps(most):
+    steps = list(range(1, most + 1))
+    if most > CURVE_POINTS:  # some of them, at equal ratios
+        steps = sorted({round(most ** (i / (CURVE_POINTS - 1))) for i in range(CURVE_POINTS)})
+    for k in steps:
         found = [pass_at_k(samples, valid, k) for samples, valid in counts]
         values = [value for value in found if value is not None]
         band = None
@@ -149,13 +152,6 @@ def pass_curve(run: ReportedRun) -> list[tuple[int, float, tuple[float, float] |
             band = None if low is None or high is None else (low, high)
         curve.append((k, mean(values) or 0.0, band))
     return curve
-
-
-def _steps(most: int) -> list[int]:
-    """Numbers from 1 to `most`: all, or some at equal ratios."""
-    if most <= CURVE_POINTS:
-        return list(range(1, most + 1))
-    return sorted({round(most ** (i / (CURVE_POINTS - 1))) for i in range(CURVE_POINTS)})
 
 
 def _call_chart(section: ComparableRuns) -> Chart | None:

@@ -22,22 +22,20 @@ from verilocc_bench.report.picture import subtitle
 def kernel_page(problem: AllocationProblem, occupations: Sequence[Occupation], title: str) -> str:
     """The page, as HTML."""
     folder = files("verilocc_bench.report")
+    document = _document(problem, occupations, title)
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    # JSON that cannot end the element it stands in.
+    text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     parts = {
         "title": escape(title),
         "style": (folder / "kernel_page.css").read_text("utf-8"),
         "script": (folder / "kernel_page.js").read_text("utf-8"),
-        "data": _embedded(_document(problem, occupations, title)),
+        "data": text,
     }
     page = (folder / "kernel_page.html").read_text("utf-8")
     # One pass, so that nothing in a part is taken for a place.
     pieces = page.split("@")
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
-
-
-def _embedded(document: dict[str, Any]) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _document(

@@ -131,7 +131,9 @@ def answer_lines(ranking: Ranking) -> list[str]:
 def _pair_line(best: str, other: str, pair: RunComparison) -> str:
     """One pair in words. Differences are of the other less the best."""
     count = len(pair.functions)
-    gap = percent_interval(-pair.pass_difference, _negated(pair.pass_interval))
+    low, high = pair.pass_interval
+    turned = (None, None) if low is None or high is None else (-high, -low)
+    gap = percent_interval(-pair.pass_difference, turned)
     match certainty(pair.pass_interval, 0.0):
         case "sure":
             first = f"{best} is valid more often than {other}: by {gap} over {count} common kernels"
@@ -163,11 +165,6 @@ def _registers_words(best: str, other: str, pair: RunComparison) -> str:
             return f"{told}, so {winner} surely needs fewer"
         case _:
             return f"{told}, which is not a sure difference"
-
-
-def _negated(interval: Interval) -> Interval:
-    low, high = interval
-    return (None, None) if low is None or high is None else (-high, -low)
 
 
 def percent_interval(value: float | None, interval: Interval) -> str:

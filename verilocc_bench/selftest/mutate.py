@@ -216,7 +216,8 @@ def live_overlap(
     problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """Two operands of one instruction share a register."""
-    instruction = _instruction(problem, generator, lambda i: len(_virtual(i)) > 1)
+    several = [i for _, _, i in problem.function.instructions() if len(_virtual(i)) > 1]
+    instruction = choose(several, generator)
     first, second = generator.sample(_virtual(instruction), 2)
     _put(problem, answer, first, _where(problem, answer, second))
 
@@ -338,12 +339,6 @@ def choose(options: Sequence[_T], generator: random.Random) -> _T:
     if not options:
         raise NotApplicable
     return generator.choice(options)
-
-
-def _instruction(
-    problem: AllocationProblem, generator: random.Random, fits: Callable[[Instruction], bool]
-) -> Instruction:
-    return choose([i for _, _, i in problem.function.instructions() if fits(i)], generator)
 
 
 def _virtual(instruction: Instruction) -> list[VirtualLanes]:

@@ -86,16 +86,13 @@ def augmentation(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:
     """The parts of the card that say how to use the model of this name and these formats."""
     yield "## How to use it"
-    commands = [_command(model_name, each) for each in formats]
+    commands = [
+        f"verilocc-bench evaluate --model {model_name} --prompt-format {each} "
+        "--decoding constrained --sampling greedy"
+        for each in formats
+    ]
     yield "With verilocc-bench and its extra `model` installed:"
     yield "```sh\n" + "\n".join(commands) + "\n```"
     told = "With `--decoding free` the model says what it likes. "
     yield f"{told}The model by itself, where FOLDER is its folder:"
     yield _PYTHON.format(name="FOLDER")
-
-
-def _command(model_name: str, prompt_format: str) -> str:
-    return (
-        f"verilocc-bench evaluate --model {model_name} --prompt-format {prompt_format} "
-        "--decoding constrained --sampling greedy"
-    )

@@ -208,7 +208,11 @@ def _run(recipe: Recipe, tokenizer: Any, job: _Job) -> None:
     codec = _codec(tokenizer)
     found, left_out = [], 0
     for turn in _turns_of(job, recipe):
-        prompt, completion = _pair(turn, codec)
+        if not codec.end_tokens:
+            raise InputError("the tokenizer has no end token, with which an answer would end")
+        completion = [token for piece in turn.pieces for token in codec.piece(piece)]
+        completion.append(min(codec.end_tokens))
+        prompt = codec.prompt(turn.messages)
         if len(prompt) + len(completion) > recipe.training.maximum_tokens:
             left_out += 1
             continue
@@ -225,29 +229,15 @@ def _codec(tokenizer: Any) -> TokenCodec:
     return TokenCodec(tokenizer, frozenset(() if end is None else (end,)), None, "the tokenizer")
 
 
-def _pair(turn: TrainingTurn, codec: TokenCodec) -> tuple[list[int], list[int]]:
-    """The tokens of the prompt and of the completion."""
-    if not codec.end_tokens:
-        raise InputError("the tokenizer has no end token, with which an answer would end")
-    completion = [token for piece in turn.pieces for token in codec.piece(piece)]
-    return codec.prompt(turn.messages), [*completion, min(codec.end_tokens)]
-
-
 def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
     source = recipe.sources[job.source]
     style = get_prompt_format(source.format)
     for row in job.rows:
-        yield from _turns(source, style, row, recipe.seed)
-
-
-def _turns(
-    source: ExampleSource, style: PromptFormat, row: Row, seed: int
-) -> Iterator[TrainingTurn]:
-    problem, seed_of_row = problem_of(row), int(row.id[:8], 16) + seed
-    answer = parse_label(source.label).answer(row)
-    if answer is not None:
-        for version in reordered(problem, answer, source.orderings, seed_of_row):
-            yield from _labelled(source, style, version)
+        problem, seed = problem_of(row), int(row.id[:8], 16) + recipe.seed
+        answer = parse_label(source.label).answer(row)
+        if answer is not None:
+            for version in reordered(problem, answer, source.orderings, seed):
+                yield from _labelled(source, style, version)
 
 
 def _labelled(

@@ -87,18 +87,15 @@ class ExampleSource:
             if arch not in TARGETS:
                 known = ", ".join(TARGETS)
                 raise InputError(f"source {self.format!r}: unknown arch {arch!r}; known: {known}")
-        self._check_augmentation()
-        for name, least in LEAST.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"source {self.format!r}: {name} must be at least {least}")
-
-    def _check_augmentation(self) -> None:
         has_windows = get_prompt_format(self.format).has_windows
         if self.new_registers and not has_windows:
             raise InputError(f"source {self.format!r}: new_registers are for formats with windows")
         if min(self.new_registers, default=1) < 1:
             raise InputError(f"source {self.format!r}: new_registers must be at least 1")
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"source {self.format!r}: {name} must be at least {least}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,11 @@ class TritonAllocator:
             )
         with _guard:
             if not _entered:
-                _install(triton.knobs)
+                knobs = triton.knobs
+                _before["hook"] = knobs.runtime.add_stages_inspection_hook
+                _before["listener"] = knobs.compilation.listener
+                knobs.runtime.add_stages_inspection_hook = _hook
+                knobs.compilation.listener = _listener
             _entered.append(self)
         _of_thread.set((*_of_thread.get(), self))
         return self
@@ -226,13 +230,6 @@ def _active() -> TritonAllocator | None:
             if any(one is each for each in _entered):
                 return one
         return _entered[-1] if _entered else None
-
-
-def _install(knobs: Any) -> None:
-    _before["hook"] = knobs.runtime.add_stages_inspection_hook
-    _before["listener"] = knobs.compilation.listener
-    knobs.runtime.add_stages_inspection_hook = _hook
-    knobs.compilation.listener = _listener
 
 
 def _uninstall(knobs: Any) -> None:

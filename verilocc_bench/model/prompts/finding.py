@@ -46,7 +46,10 @@ _DEEP_CHARACTERS = 500_000
 
 def find_object(completion: Completion) -> dict[str, str] | Unparsable:
     """The answer in a completion: virtual registers to names."""
-    said, start = _beside_thoughts(completion.text)
+    text = completion.text
+    start = max((match.end() for match in _END.finditer(text)), default=0)
+    begin = _BEGIN.search(text, start)
+    said = text[start : begin.start() if begin else len(text)]  # after the thoughts
     if not said.strip() and (completion.reasoning or completion.text).strip():
         if completion.finish is Finish.LENGTH:
             message = "the completion ended at its limit, while the model was thinking"
@@ -64,13 +67,6 @@ def find_object(completion: Completion) -> dict[str, str] | Unparsable:
     answers = [span for span, keys in found if keys and all(map(KEY.fullmatch, keys))]
     first, end = answers[-1] if answers else found[-1][0]
     return _moved(read_object(replace(completion, text=said[first:end])), start + first)
-
-
-def _beside_thoughts(text: str) -> tuple[str, int]:
-    """What is said after the thoughts, and where it begins."""
-    start = max((match.end() for match in _END.finditer(text)), default=0)
-    begin = _BEGIN.search(text, start)
-    return text[start : begin.start() if begin else len(text)], start
 
 
 def _objects(text: str) -> list[tuple[tuple[int, int], list[str]]] | None:

@@ -107,7 +107,10 @@ def _wrong_name(key: str, value: Any) -> Unparsable | None:
         kind = type(value).__name__
         message = f"expected the name of a register for {key}, not a {kind}"
         return Unparsable(UnparsableReason.NOT_A_NAME, message)
-    return None if _REGISTER.fullmatch(value) else _no_register(value)
+    if _REGISTER.fullmatch(value):
+        return None
+    message = f"{value[:SHOWN]!r} is not the name of a register"
+    return Unparsable(UnparsableReason.NOT_A_REGISTER, message)
 
 
 def _nothing(completion: Completion) -> Unparsable:
@@ -115,11 +118,6 @@ def _nothing(completion: Completion) -> Unparsable:
         message = "the completion ended at its limit with nothing said"
         return Unparsable(UnparsableReason.TRUNCATED, message)
     return Unparsable(UnparsableReason.EMPTY, "the completion is empty")
-
-
-def _no_register(word: str) -> Unparsable:
-    message = f"{word[:SHOWN]!r} is not the name of a register"
-    return Unparsable(UnparsableReason.NOT_A_REGISTER, message)
 
 
 def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsable:

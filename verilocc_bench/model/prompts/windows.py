@@ -46,7 +46,8 @@ def cut_windows(problem: AllocationProblem, new_registers: int = WINDOW_REGISTER
         for line in body:
             if not cutter.has_room_for([line]):
                 cutter.close()
-                cutter.lines.append(f"{_name(head)} continued")
+                name = re.split(r"[(-]", head, maxsplit=1)[0]
+                cutter.lines.append(f"{name} continued")
             cutter.add(line)
     cutter.close()
     return cutter.windows
@@ -64,10 +65,6 @@ def _blocks(problem: AllocationProblem) -> Iterator[tuple[str, list[str]]]:
         else:
             body.append(line)
     yield head, body
-
-
-def _name(head: str) -> str:
-    return re.split(r"[(-]", head, maxsplit=1)[0]
 
 
 def _mentioned(line: str) -> set[int]:

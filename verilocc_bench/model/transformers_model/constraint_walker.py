@@ -48,17 +48,14 @@ class ConstraintWalker:
             return False
         self._ways, self._place = ways, self._place + 1
         if len(ways[0][0]) == self._place:  # no other can agree: none is another's beginning
-            self._piece_said(ways[0])
+            _, told, said = ways[0]
+            self.text += said
+            self._next_piece(told)
         return True
 
     def close(self) -> None:
         """Ends the constraint's generator."""
         self._pieces.close()
-
-    def _piece_said(self, way: Way) -> None:
-        _, told, said = way
-        self.text += said
-        self._next_piece(told)
 
     def _next_piece(self, told: str | None) -> None:
         """Goes on to the next piece that takes a token."""

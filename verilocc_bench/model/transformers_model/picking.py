@@ -41,21 +41,17 @@ def _legal_log_probabilities(utterances: Sequence[Utterance], scores: torch.Tens
 
 
 def _picked(utterances: Sequence[Utterance], logs: torch.Tensor) -> torch.Tensor:
-    tokens = _likeliest(logs)
+    # The likeliest token of each row; among equals, the one with the lowest number.
+    size = logs.shape[1]
+    numbers = torch.arange(size, device=logs.device).expand_as(logs)
+    best = logs == logs.max(dim=1, keepdim=True).values
+    tokens = torch.where(best, numbers, size).min(dim=1).values
     for row, utterance in enumerate(utterances):
         if utterance.forced is not None:
             tokens[row] = utterance.forced
         elif utterance.sampling.temperature > 0:
             tokens[row] = _drawn(utterance, logs[row])
     return tokens
-
-
-def _likeliest(logs: torch.Tensor) -> torch.Tensor:
-    """The likeliest token of each row; of equals the one with the lowest number."""
-    size = logs.shape[1]
-    numbers = torch.arange(size, device=logs.device).expand_as(logs)
-    best = logs == logs.max(dim=1, keepdim=True).values
-    return torch.where(best, numbers, size).min(dim=1).values
 
 
 def _drawn(utterance: Utterance, logs: torch.Tensor) -> int:

@@ -28,7 +28,7 @@ from verilocc_bench.selftest.oracle_program import lanes_of
 from verilocc_bench.settings.judges import FAST, INDEPENDENT, SMT, VALUE_WALK
 from verilocc_bench.verification import FastVerifier
 from verilocc_bench.verification.judges import value_walk_of
-from verilocc_bench.verification.smt_constraints import SmtConstraint, all_constraints
+from verilocc_bench.verification.smt_constraints import all_constraints
 from verilocc_bench.verification.symbolic import SymbolicChecker
 from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
 
@@ -177,7 +177,10 @@ class FunctionJudge:
 
         function = problem.function
         constraints = list(all_constraints(problem, MAXIMUM_PAIRS))
-        key = _digest(function, constraints)
+        # Everything that the verdicts of the SMT check depend on.
+        parts = [repr(function.files), repr(function.virtual_registers)]
+        parts += [constraint.formula for constraint in constraints]
+        key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
         if key not in self._by_smt:
             verifier = SMTVerifier(problem)
             self._by_smt[key] = tuple(verifier.verify(answer).valid for answer in answers)
@@ -233,10 +236,3 @@ def _kind(findings: Mapping[str, tuple[Finding, ...]]) -> str:
     if kinds - OF_VALUES - {FindingKind.TIED_MISMATCH}:
         return "illegal"
     return "tied" if FindingKind.TIED_MISMATCH in kinds else "wrong values"
-
-
-def _digest(function: Function, constraints: list[SmtConstraint]) -> str:
-    """A digest of everything that the verdicts of the SMT check depend on."""
-    parts = [repr(function.files), repr(function.virtual_registers)]
-    parts += [constraint.formula for constraint in constraints]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
