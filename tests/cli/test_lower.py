@@ -19,10 +19,12 @@ from tests.backends.nvidia.assembled_kernels import (
 from tests.command_line import CommandLine
 from verilocc_bench.allocators import NamedAssignment, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.amdgpu import linking
 from verilocc_bench.backends.nvidia.architectures import KNOWN
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.dataset import load_raw_row, load_rows
 from verilocc_bench.ir import Assignment
+from verilocc_bench.machine.code_object import load_code_object
 
 ROWS = load_rows("mini").rows
 ROW = min((row for row in ROWS if row.arch == "sm_80"), key=lambda row: row.n_instructions)
@@ -183,6 +185,18 @@ def test_machine_ir_becomes_machine_code(run: CommandLine, mir: Path, tmp_path: 
     assert "-verify-machineinstrs" in summary["llc_options"]
     assert set(summary["registers"]) == {"v", "a", "s", "vcc"}
     assert summary["machine_code"]["vgprs"] == summary["registers"]["v"]
+    for name in ("out.co", "out.hsaco"):
+        run(AMD_ROW.id, some, "-o", tmp_path / name)
+        code_object = load_code_object((tmp_path / name).read_bytes())
+        assert code_object.kernel().name == AMD_ROW.kernel
+
+
+def test_a_code_object_needs_a_linker(
+    run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linking, "_lld", lambda: None)
+    monkeypatch.setattr(linking, "find_spec", lambda _: None)
+    run.refuses([AMD_ROW.id, amd_answer(tmp_path / "a"), "-o", tmp_path / "k.co"], "install lld")
 
 
 @needs_llc

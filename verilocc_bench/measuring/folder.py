@@ -8,9 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -23,6 +20,7 @@ from numpy.typing import NDArray
 from verilocc_bench import __version__
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import CodeComparison, ComparedAllocation, backend_of
+from verilocc_bench.backends.amdgpu.linking import linked
 from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
@@ -170,8 +168,10 @@ def write_measurement(
 
 def _side(name: str, side: ComparedAllocation, comparison: CodeComparison) -> MeasuredSide:
     cubin = comparison.files.get(f"{name}/kernel.cubin")
-    code = linked(comparison.files[f"{name}/kernel.o"]) if cubin is None else cubin
+    code = comparison.files[f"{name}/kernel.o"] if cubin is None else cubin
     assert isinstance(code, bytes)
+    if cubin is None:
+        code = linked(code)
     facts = comparison.document[name].get("cubin", {})
     runnable = facts.get("runnable")
     role = CONTROL if runnable is False else SAME
@@ -273,26 +273,3 @@ def _argument(name: str, value: NDArray[Any], folder: Path, key: str) -> dict[st
     place = f"{key}/inputs/{name}.bin"
     write_atomically(folder / place, np.ascontiguousarray(value).tobytes())
     return {"name": name, "element": value.dtype.name, "file": place}
-
-
-def linked(data: str | bytes) -> bytes:
-    """The code object that a driver loads, of an object file: by lld, or by Triton's own.
-
-    Raises InputError if there is neither.
-    """
-    assert isinstance(data, bytes)
-    lld = next(filter(None, map(shutil.which, ("ld.lld-22", "ld.lld"))), None)
-    with tempfile.TemporaryDirectory() as name:
-        source, output = Path(name, "kernel.o"), Path(name, "kernel.hsaco")
-        write_atomically(source, data)
-        if lld is not None:
-            done = subprocess.run(
-                [lld, "-shared", source, "-o", output], capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                raise InputError(f"lld: {done.stderr.strip()[:200]}")
-        else:
-            from verilocc_bench.triton.linking import link_code_object
-
-            link_code_object(source, output)
-        return output.read_bytes()

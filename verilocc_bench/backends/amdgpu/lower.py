@@ -20,6 +20,7 @@ from verilocc_bench.backends.amdgpu.kernel_definition import (
     with_definitions,
 )
 from verilocc_bench.backends.amdgpu.label import LlcInput, compiler_answer, own_input
+from verilocc_bench.backends.amdgpu.linking import check_linker, linked
 from verilocc_bench.backends.amdgpu.tools import (
     LLC_OPTIONS,
     find_llc,
@@ -34,8 +35,9 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import is_stream
 from verilocc_bench.machine.disassembly import find_objdump, refuse_undecodable
 
-_KINDS = {".s": "asm", ".o": "obj", ".mir": None}
-"""llc's name for each kind of file; machine IR needs no llc."""
+_CODE_OBJECTS = (".co", ".hsaco")
+_KINDS = {".s": "asm", ".o": "obj", ".mir": None, **dict.fromkeys(_CODE_OBJECTS, "obj")}
+"""llc's name for each kind of file; machine IR needs no llc, a code object is linked."""
 
 
 def check_output(output: Path) -> None:
@@ -43,15 +45,17 @@ def check_output(output: Path) -> None:
     if _kind(output) is not None:
         find_llc()
         find_objdump()
+    if output.suffix in _CODE_OBJECTS:
+        check_linker()
 
 
 def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
-    """Machine IR, assembly or an object file with a verified answer in it.
+    """Machine IR, assembly, an object file or a code object with a verified answer in it.
 
     The code is assembled and disassembled, whatever is written: bytes that the target does
     not have are an error.
 
-    The name of `output` decides the kind: `.mir`, `.s` or `.o`; a stream gets
+    The name of `output` decides the kind: `.mir`, `.s`, `.o`, `.co` or `.hsaco`; a stream gets
     assembly. Raises InputError if the answer cannot be lowered or llc refuses it.
     """
     kind = _kind(output)
@@ -69,6 +73,8 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
         except InputError as error:
             raise error.located(kernel.source) from None
         data = assembly if kind == "asm" else object_file
+        if output.suffix in _CODE_OBJECTS:
+            data = linked(object_file)
         counts = machine_code_counts(assembly.decode(), lowered.function)
     document = {
         "function": lowered.function,
@@ -141,7 +147,8 @@ def _kind(output: Path) -> str | None:
         suffix = ".s"
     if suffix not in _KINDS:
         raise InputError(
-            "expected a name that ends in .s (assembly), .o (object file) or .mir (machine IR)",
+            "expected a name that ends in .s (assembly), .o (object file), .co or .hsaco (code "
+            "object), or .mir (machine IR)",
             source=output,
         )
     return _KINDS[suffix]
