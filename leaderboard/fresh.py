@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -44,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         known = read_json(options.boards)
+        if not isinstance(known, list) or not all(
+            isinstance(each, dict) and "name" in each for each in known
+        ):
+            raise InputError("expected a list of boards with names", source=options.boards)
         if options.command == "open":
             changed = [*known, opened(options.name, options.dataset, known)]
         else:
@@ -59,9 +64,12 @@ def opened(name: str, dataset: Path, known: Sequence[Mapping[str, Any]]) -> dict
     """The entry of a new board. Raises InputError for a known name, or for other kernels."""
     manifest = read_json(dataset / "manifest.json")
     sweep = str(manifest.get("sweep")) if isinstance(manifest, dict) else ""
-    name_of_sweep, _, digest = sweep.partition(":")
-    if name_of_sweep != FRESH:
-        raise InputError(f"it is of the sweep {sweep!r}, not of {FRESH!r}", source=dataset)
+    digest = sweep.removeprefix(f"{FRESH}:")
+    if not re.fullmatch("[0-9a-f]{64}", digest):
+        message = f"it is of the sweep {sweep!r}, not of {FRESH!r} with the SHA-256 of a seed"
+        raise InputError(message, source=dataset)
+    if not re.fullmatch("[a-z0-9][a-z0-9.-]*", name):
+        raise InputError(f"the name {name!r} has other than small letters, digits, dots, hyphens")
     if name in {each["name"] for each in known}:
         raise InputError(f"there is a board {name!r}")
     rows = load_rows(str(dataset), split="test", track="assign")

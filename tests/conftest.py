@@ -1,14 +1,13 @@
 """What all tests share: which of them are slow, and fixtures for compilers.
 
-`make test-fast` leaves out the tests with the marker `slow`: those that train,
-compile, ask a server or a browser, start many processes, or take more than a
-second of processor time. A whole folder is slow if it stands in SLOW_FOLDERS,
-and a test if it asks for one of SLOW_FIXTURES. A slow file says `pytestmark =
-pytest.mark.slow` below its imports; a slow test in a quick file has the
+`make test-fast` leaves out the tests with the marker `slow`: those that train, compile, ask a
+server or a browser, start many processes, or take more than a second of processor time. A whole
+folder is slow if it stands in SLOW_FOLDERS, and a test if it asks for one of SLOW_FIXTURES. A slow
+file says `pytestmark = pytest.mark.slow` below its imports; a slow test in a quick file has the
 decorator `@pytest.mark.slow`.
 
-`make test` leaves out the tests with the marker `exhaustive`: further cases of
-what it asks about some (`tests/sampling.py`). `make test-exhaustive` asks about them.
+`make test` leaves out the tests with the marker `exhaustive`: further cases of what it asks about
+some (`tests/sampling.py`). `make test-exhaustive` asks about them.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ VerilocError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "AllocationFailed",
@@ -101,11 +102,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class AllocationFailed(VerilocError):
-    """An allocator has no answer; `kind` is what the failure is counted as."""
+    """An allocator has no answer; `kind` is what the failure is counted as.
+
+    `details` are what a Response has of it, such as tokens.
+    """
 
     def __init__(self, message: str, kind: str = "no_answer") -> None:
         super().__init__(message, kind)
         self.message, self.kind = message, kind
+        self.details: Mapping[str, Any] = {}
 
     def __str__(self) -> str:
         return self.message

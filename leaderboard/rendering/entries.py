@@ -231,7 +231,7 @@ class BoardEntry:
 def _score(
     kernels: Sequence[KernelRecord], *, with_interval: bool
 ) -> tuple[float, float | None, float | None]:
-    scores = [kernel_score(kernel) for kernel in kernels]
+    scores = [kernel_score(kernel) or 0.0 for kernel in kernels]
     low, high = bootstrap_interval(scores, 0) if with_interval else (None, None)
     return math.fsum(scores) / len(scores), low, high
 

@@ -81,6 +81,8 @@ def test_rewards_for_a_trainer(environment: vb.Environment) -> None:
     assert reward(answers, kernel=kernels, prompts=[]) == [1.0, 1.0, 0.0]
     chats = [[{"role": "assistant", "content": each}] for each in answers]
     assert reward(chats, kernel=kernels) == [1.0, 1.0, 0.0]
+    others = [[], [{"content": None}], [{"content": [{"type": "text", "text": answers[0]}]}]]
+    assert reward(others, kernel=[*SMALL, SMALL[0]]) == [0.0, 0.0, 1.0]
     with pytest.raises(vb.InputError, match="several steps"):
         reward_function(environment.problems, prompt_format="window")
 

@@ -161,7 +161,9 @@ def _mir(tmp_path: Path) -> Path:
 
 
 @needs_llc
-def test_machine_ir_becomes_machine_code(run: CommandLine, mir: Path, tmp_path: Path) -> None:
+def test_machine_ir_becomes_machine_code(
+    run: CommandLine, mir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     some = amd_answer(tmp_path / "a.json")
     assembly, again = tmp_path / "new" / "out.s", tmp_path / "again.s"
     out, err = run(AMD_ROW.id, some, "-o", assembly)
@@ -185,18 +187,12 @@ def test_machine_ir_becomes_machine_code(run: CommandLine, mir: Path, tmp_path: 
     assert "-verify-machineinstrs" in summary["llc_options"]
     assert set(summary["registers"]) == {"v", "a", "s", "vcc"}
     assert summary["machine_code"]["vgprs"] == summary["registers"]["v"]
-    for name in ("out.co", "out.hsaco"):
-        run(AMD_ROW.id, some, "-o", tmp_path / name)
-        code_object = load_code_object((tmp_path / name).read_bytes())
-        assert code_object.kernel().name == AMD_ROW.kernel
-
-
-def test_a_code_object_needs_a_linker(
-    run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    run(AMD_ROW.id, some, "-o", tmp_path / "out.co")
+    kernel = load_code_object((tmp_path / "out.co").read_bytes()).kernel()
+    assert kernel.name == AMD_ROW.kernel
     monkeypatch.setattr(linking, "_lld", lambda: None)
     monkeypatch.setattr(linking, "find_spec", lambda _: None)
-    run.refuses([AMD_ROW.id, amd_answer(tmp_path / "a"), "-o", tmp_path / "k.co"], "install lld")
+    run.refuses([AMD_ROW.id, some, "-o", tmp_path / "out.hsaco"], "install lld")
 
 
 @needs_llc

@@ -96,8 +96,7 @@ def use_fake_libraries(patch: pytest.MonkeyPatch) -> None:
 def write_expert_dataset(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """Builds and releases all kernels of the fake libraries, in this process.
 
-    All of them are in mini, which must not count; and their best labels are known
-    there.
+    All of them are in mini, which must not count; and their best labels are known there.
     """
     use_fake_libraries(patch)
     functions_of = writer._functions_of

@@ -85,10 +85,9 @@ def run_kernel(
 ) -> None:
     """Interprets a kernel over the grid; what it stores is in the arrays afterwards.
 
-    `parameters` replace the specification's defaults. As when compiling, an
-    argument that the parameters switch off is not passed, given or not.
-    TypeError for names that the specification lacks and for arguments that are
-    missing; AssertionError for a store just outside of an array.
+    `parameters` replace the specification's defaults. As when compiling, an argument that the
+    parameters switch off is not passed, given or not. TypeError for names that the specification
+    lacks and for arguments that are missing; AssertionError for a store just outside of an array.
     """
     specification = KERNELS[name]
     values = dict(specification.defaults) | dict(parameters)

@@ -213,14 +213,16 @@ def test_conversations_of_all_rows_or_of_none(folder: Path) -> None:
         found[1]["messages"][-1]["content"] = found[0]["messages"][-1]["content"]
         return pa.Table.from_pylist(found, schema=table.schema)
 
-    rewrite(chats[0], flip_an_answer)
+    rewrite(chats[0], flip_an_answer, use_dictionary=False)
     rehash(folder)
     (found,) = findings_of(folder, labels=True)
     place = chats[0].relative_to(folder).as_posix()
     assert (found.kind, found.file, found.row) == ("conversation", place, REDUCE)
     assert found.message == "conversation 1 of the file is not what its row gives"
-    rewrite(chats[0], lambda table: table.slice(0, 1))
+    rewrite(chats[0], lambda table: table.slice(0, 1), use_dictionary=False)
     assert wrong_conversation(folder, TRAIN) == (REDUCE, found.message)
+    rewrite(chats[0], lambda table: table)
+    assert wrong_conversation(folder, TRAIN) == ("", "the lists 'messages' have a dictionary")
     stray = chats[0].with_name("test-00000-of-00001.parquet")
     chats[0].rename(stray)
     rehash(folder)
@@ -256,8 +258,8 @@ def test_no_dataset(tmp_path: Path) -> None:
 # Columns
 
 
-def rewrite(path: Path, edit: Callable[[pa.Table], pa.Table]) -> None:
-    parquet.write_table(edit(parquet.ParquetFile(path).read()), path)
+def rewrite(path: Path, edit: Callable[[pa.Table], pa.Table], **options: bool) -> None:
+    parquet.write_table(edit(parquet.ParquetFile(path).read()), path, **options)
 
 
 def test_nulls_where_none_may_be(folder: Path) -> None:

@@ -1,10 +1,9 @@
 """EXEC as the hardware has it, on machine IR that LLVM made of random divergent code.
 
-Four threads run through the code with EXEC computed from the machine IR itself.
-A thread that EXEC stops in one place and wakes in another has skipped what lies
-between. Its own path must then lead through some place where nothing could be
-inserted for vector registers, all the way: `VectorPlaces` may not allow a place
-that the path passes and the thread does not execute.
+Four threads run through the code with EXEC computed from the machine IR itself. A thread that EXEC
+stops in one place and wakes in another has skipped what lies between. Its own path must then lead
+through some place where nothing could be inserted for vector registers, all the way: `VectorPlaces`
+may not allow a place that the path passes and the thread does not execute.
 """
 
 from __future__ import annotations

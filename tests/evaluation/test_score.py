@@ -45,6 +45,7 @@ def test_a_kernel_scores_by_its_share_of_valid_samples() -> None:
     assert kernel_score({**kernel, "bound": 40, "certified_bound": 48}) == 1 / 4
     none = {**kernel, "valid": 0, "registers": None, "bound": None}
     assert kernel_score(none) == 0
+    assert kernel_score({**none, "samples": 0}) is None
     found = score_record([{**kernel, "valid": 4, "bound": 48}, none])
     assert (found["score"], found["score_possible"]) == (0.5, 0.5)
     assert found["score_occupancy"] == 0.25

@@ -37,6 +37,8 @@ def test_a_board_opens_with_the_hash_of_its_seed_and_closes_with_the_seed(
     def run(command: str, *arguments: str, name: str = "fresh-1") -> int:
         return main([command, name, *arguments, "--boards", str(known)])
 
+    assert run("open", "--dataset", str(built), name="../x") == 2
+    assert "the name '../x' has other than small letters" in capsys.readouterr().err
     assert run("open", "--dataset", str(built)) == 0
     *before, board = (Board(**each) for each in json.loads(known.read_text()))
     assert tuple(before) == boards()
@@ -52,6 +54,9 @@ def test_a_board_opens_with_the_hash_of_its_seed_and_closes_with_the_seed(
     assert "no board 'mini' of fresh kernels" in capsys.readouterr().err
     assert run("close", "--seed", "a") == 0
     assert Board(**json.loads(known.read_text())[-1]).seed == "a"
+    known.write_text('{"a": 1}')
+    assert run("close", "--seed", "a") == 2
+    assert "expected a list of boards" in capsys.readouterr().err
 
 
 def test_a_board_of_chosen_kernels_is_not_opened(

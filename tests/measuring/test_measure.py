@@ -191,6 +191,9 @@ def test_results_that_do_not_fit(folder: Path, line: object, word: str) -> None:
     place.write_text(place.read_text() + json.dumps(line) + "\n")
     with pytest.raises(InputError, match=word):
         read_measurement(folder)
+    if not line:
+        with pytest.raises(SystemExit, match=r"jsonl:\d+: expected a line of results"):
+            run_py(folder)
 
 
 def test_folders_take_kernels_of_one_vendor_and_each_once(folder: Path) -> None:

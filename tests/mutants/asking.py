@@ -1,13 +1,12 @@
 """A pytest plugin that asks the collected tests about one mutant after the other.
 
-The tests are collected once, in this process, and run in forks of it alone: first each by
-itself, to see which functions it enters and how long it takes; then for each mutant those
-that enter its function, until one fails. What killed another mutant of the function, or of its
-module, is asked first, then the quickest. A test that takes ten times as long as it should has
-failed too.
+The tests are collected once, in this process, and run in forks of it alone: first each by itself,
+to see which functions it enters and how long it takes; then for each mutant those that enter its
+function, until one fails. What killed another mutant of the function, or of its module, is asked
+first, then the quickest. A test that takes ten times as long as it should has failed too.
 
-mutmut's own runner collects the tests anew for each mutant and asks them in no order, which
-takes here a hundred times as long.
+mutmut's own runner collects the tests anew for each mutant and asks them in no order, which takes
+here a hundred times as long.
 """
 
 from __future__ import annotations

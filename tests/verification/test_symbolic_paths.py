@@ -1,10 +1,9 @@
 """The symbolic checker with edits, against a walk over all concrete states.
 
-The judge of this file shares nothing with the checker's dataflow: it joins
-nothing. A state is what happened on one path: where execution is, which lanes
-have a value, which places hold the current value of which lane, and what the
-path has decided about predicates. All states are visited, one by one, and
-every use looks whether its place holds its lane.
+The judge of this file shares nothing with the checker's dataflow: it joins nothing. A state is what
+happened on one path: where execution is, which lanes have a value, which places hold the current
+value of which lane, and what the path has decided about predicates. All states are visited, one by
+one, and every use looks whether its place holds its lane.
 """
 
 from __future__ import annotations

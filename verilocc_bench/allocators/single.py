@@ -6,9 +6,9 @@ import itertools
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from verilocc_bench.allocators.protocol import FailureKind, Request, Response
 from verilocc_bench.edits import Answer
@@ -72,7 +72,10 @@ class SingleAllocator(ABC):
             failure, message = _failure_of(error, foreign=self.foreign)
             told = foreign_traceback(error) if self.foreign else None
             seconds = time.perf_counter() - started
-            return Response(None, failure, message, seconds, traceback=told)
+            details: Mapping[str, Any] = {}
+            if isinstance(error, AllocationFailed) and not self.foreign:
+                details = error.details
+            return Response(None, failure, message, seconds, details, traceback=told)
         seconds = time.perf_counter() - started
         return Response(found.answer, None, None, seconds, found.details)
 

@@ -153,8 +153,9 @@ def reward_function(
 ) -> Callable[..., list[float]]:
     """A reward function for TRL's GRPOTrainer: `reward(completions, kernel=ids)`.
 
-    Completions are texts, or conversations whose last turn counts. The dataset of the trainer
-    has a column `kernel` with ids, as `prompts` makes it. Only a format of one step will do.
+    Completions are texts, or conversations whose last turn counts; without words it earns 0.
+    The dataset of the trainer has a column `kernel` with ids, as `prompts` makes it. Only a
+    format of one step will do.
     """
     environment = Environment(dataset, prompt_format=prompt_format, **where)
     if environment.format.has_windows:
@@ -164,8 +165,12 @@ def reward_function(
         found = []
         for completion, identifier in zip(completions, kernel, strict=True):
             environment.reset(identifier)
-            words = completion if isinstance(completion, str) else completion[-1]["content"]
-            found.append(environment.step(words).reward)
+            said = completion
+            if not isinstance(completion, str):
+                said = completion[-1].get("content") if completion else ""
+            if not isinstance(said, str):  # parts of a message, or None for a call of a tool
+                said = "".join(part.get("text") or "" for part in said or ())
+            found.append(environment.step(said).reward)
         return found
 
     return reward

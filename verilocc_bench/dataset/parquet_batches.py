@@ -83,22 +83,23 @@ def open_parquet(path: Path) -> Iterator[tuple[BinaryIO, parquet.ParquetFile]]:
 
 
 def parquet_batches(
-    path: Path, columns: Sequence[str] | None = None, size: int = BATCH_ROWS
+    path: Path,
+    columns: Sequence[str] | None = None,
+    size: int = BATCH_ROWS,
+    lists: pyarrow.DataType | None = None,
 ) -> Iterator[pyarrow.Table]:
     """The rows of a file in order, at most `size` at a time.
 
-    `columns` selects columns; it may name columns that the file does not have.
+    `columns` selects columns; it may name columns that the file does not have. Columns may
+    have the type `lists`, too.
     Raises InputError for a file that is not Parquet or unpacks to too much.
     """
     import pyarrow as pa
 
     with open_parquet(path) as (file, opened):
-        names = _names(opened, columns, path)
-        rows = min(size, _rows_at_once(file, opened, names, path))
-        file_bytes = file.seek(0, os.SEEK_END)
-        limit = FLOOR_BYTES + RATIO * file_bytes
-        words = f"{limit:,} bytes accepted of a file of {file_bytes:,}"
-        budget = MemoryBudget(limit, words)
+        names = _names(opened, columns, path, lists)
+        rows = min(size, _rows_at_once(file, opened, names, path, lists is not None))
+        budget = _budget_of(file)
         metadata = opened.metadata
         groups = [n for n in range(metadata.num_row_groups) if metadata.row_group(n).num_rows]
         if not groups:
@@ -113,6 +114,12 @@ def parquet_batches(
             yield table
 
 
+def _budget_of(file: BinaryIO) -> MemoryBudget:
+    file_bytes = file.seek(0, os.SEEK_END)
+    limit = FLOOR_BYTES + RATIO * file_bytes
+    return MemoryBudget(limit, f"{limit:,} bytes accepted of a file of {file_bytes:,}")
+
+
 def check_parquet(path: Path) -> int:
     """The rows that any reader may read at once. Raises InputError like parquet_batches."""
     for _ in parquet_batches(path):
@@ -121,14 +128,22 @@ def check_parquet(path: Path) -> int:
         return _rows_at_once(file, opened, _names(opened, None, path), path)
 
 
-def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Path) -> list[str]:
+def _names(
+    opened: parquet.ParquetFile,
+    columns: Sequence[str] | None,
+    path: Path,
+    lists: pyarrow.DataType | None = None,
+) -> list[str]:
     """The requested columns that exist, or all. Raises InputError for an unaccepted type."""
     schema = opened.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise InputError("two columns have one name", source=path)
     names = [name for name in schema.names if columns is None or name in columns]
     for name in names:
-        _check_type(name, schema.field(name).type, path)
+        if lists is not None and "." in name:
+            raise InputError(f"the column's name {name[:60]!r} has a dot", source=path)
+        if lists is None or schema.field(name).type != lists:
+            _check_type(name, schema.field(name).type, path)
     return names
 
 
@@ -158,21 +173,29 @@ def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
 
 
 def _rows_at_once(
-    file: BinaryIO, opened: parquet.ParquetFile, names: Sequence[str], path: Path
+    file: BinaryIO,
+    opened: parquet.ParquetFile,
+    names: Sequence[str],
+    path: Path,
+    has_lists: bool = False,
 ) -> int:
     """The rows of these columns that surely fit into BATCH_BYTES.
 
-    No value is longer than its page. Raises InputError if the pages of a row group
+    No value is longer than its page; a list may have all pages of its column, and no value of a
+    dictionary, of which few bytes could make many. Raises InputError if the pages of a row group
     are too large to read.
     """
     metadata = opened.metadata
-    largest = count = 0
+    largest = count = total = 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         stored = unpacked = 0
         for place in range(group.num_columns):
             chunk = group.column(place)
-            if chunk.path_in_schema not in names:
+            name, inner = chunk.path_in_schema, ""
+            if has_lists:
+                name, _, inner = name.partition(".")
+            if name not in names:
                 continue
             start = chunk.data_page_offset
             # Without rows the data page is missing, and its offset is 0; nothing is read then.
@@ -182,7 +205,11 @@ def _rows_at_once(
             longest = 0
             try:
                 for page in pages_of(file, start, chunk.total_compressed_size):
-                    longest = max(longest, page.unpacked_bytes)
+                    if inner and page.is_dictionary:
+                        raise InputError(f"the lists {name!r} have a dictionary", source=path)
+                    size = page.unpacked_bytes
+                    total += size
+                    longest = longest + size if inner else max(longest, size)
                     count += 1
                     if count > PAGES:
                         raise InputError(f"more than the {PAGES:,} pages accepted", source=path)
@@ -197,4 +224,6 @@ def _rows_at_once(
                 source=path,
             )
         largest = max(largest, unpacked)
+    # Rows repeat what pages hold once, so their bytes are counted again when they are read.
+    _budget_of(file).spend(total, path)
     return max(1, BATCH_BYTES // max(largest, 1))

@@ -17,8 +17,11 @@ HEADER_BYTES = (256, 64 << 10)
 NESTED = 8
 """The deepest nesting in a header; statistics and encodings need less."""
 
-UNPACKED_SIZE, STORED_SIZE = 2, 3
-"""The numbers of the page header's fields for its sizes."""
+KIND, UNPACKED_SIZE, STORED_SIZE = 1, 2, 3
+"""The numbers of the page header's fields for its kind and sizes."""
+
+DICTIONARY = 2
+"""The kind of a page with a dictionary."""
 
 
 class Page(NamedTuple):
@@ -26,6 +29,7 @@ class Page(NamedTuple):
 
     stored_bytes: int
     unpacked_bytes: int
+    is_dictionary: bool = False
 
 
 class PageError(ValueError):
@@ -47,7 +51,7 @@ def pages_of(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
         else:
             raise PageError(f"there is no page at byte {at}")
         stored, unpacked = fields.get(STORED_SIZE, -1), fields.get(UNPACKED_SIZE, -1)
-        page = Page(length_of_header + stored, unpacked)
+        page = Page(length_of_header + stored, unpacked, fields.get(KIND) == DICTIONARY)
         if stored < 0 or unpacked < 0 or at + page.stored_bytes > end:
             raise PageError(f"the page at byte {at} has an impossible size")
         yield page

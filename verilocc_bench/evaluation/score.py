@@ -54,11 +54,13 @@ def bound_of(kernel: Mapping[str, Any]) -> int:
     return certified_bound(kernel["id"], kernel["bound"], kernel.get("certified_bound"))
 
 
-def kernel_score(kernel: Mapping[str, Any]) -> float:
+def kernel_score(kernel: Mapping[str, Any]) -> float | None:
     """The score of a kernel's record (results.json): valid samples score as the first of them.
 
-    Samples that are not valid score 0.
+    Samples that are not valid score 0. None if no sample was judged.
     """
+    if not kernel["samples"]:
+        return None
     if not kernel["valid"]:
         return 0.0
     one = register_score(kernel["registers"], bound_of(kernel), kernel["label_registers"])
@@ -111,7 +113,7 @@ def score_record(kernels: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[st
     `score_possible` is the share of kernels whose bound an answer is known to reach, one of these
     or of the leaderboard's. None without kernels.
     """
-    scores = [kernel_score(kernel) for kernel in kernels]
+    scores = [one for one in map(kernel_score, kernels) if one is not None]
     low, high = bootstrap_interval(scores, seed)
     return {
         "score": mean(scores),

@@ -122,7 +122,8 @@ def summarise(
             [machine_code.get(row.row.id) for row in rows]
         )
         scores = [
-            code_score(kernel_record(row, guided=False, machine_code=machine_code)) for row in rows
+            code_score(kernel_record(row, guided=False, machine_code=machine_code))
+            for row in (rows if _complete(rows) else ())
         ]
         record["machine_code"]["score"] = mean([score for score in scores if score is not None])
     return record

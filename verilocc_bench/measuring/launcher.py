@@ -60,11 +60,21 @@ class Run:
     def _known(self) -> list[Line]:
         if not self.results.exists():
             return []
-        whole = self.results.read_text(encoding="utf-8").rpartition("\n")[0]
-        lines: list[Line] = [json.loads(line) for line in whole.splitlines()]
+        data = self.results.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines: list[Line] = []
+        for number, line in enumerate(whole.splitlines(), 1):
+            found: Any = None
+            with contextlib.suppress(ValueError):
+                found = json.loads(line)
+            if isinstance(found, dict) and "part" in found:
+                lines.append(found)
+            else:
+                sys.exit(f"run.py: {self.results}:{number}: expected a line of results: remove it")
         if lines and lines[0].get("measurement_sha256") != self.hash:
             sys.exit(f"run.py: {self.results} has results of another {DOCUMENT}: move it away")
-        self.results.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        # A line that was not finished goes, in place: the others must not be lost.
+        os.truncate(self.results, len(whole))
         return lines
 
     def keep(self, **line: Any) -> None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.dataset import Row, read_parquet
 from verilocc_bench.dataset.parquet import save_table
-from verilocc_bench.dataset.parquet_batches import open_parquet
+from verilocc_bench.dataset.parquet_batches import parquet_batches
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.targets import PUBLISHED
 from verilocc_bench.views.training_turns import training_turns
 from verilocc_bench.views.view_rows import problem_of
+
+if TYPE_CHECKING:
+    import pyarrow
 
 CHAT = "chat"
 """The config, and the folder of its files."""
@@ -48,14 +51,20 @@ def write_chat(rows: Sequence[Row], path: Path) -> None:
     import pyarrow as pa
 
     text, version = pa.string(), pa.int64()
-    message = pa.struct([pa.field(name, text, nullable=False) for name in ("role", "content")])
     kinds = {"id": text, "arch": text, "family": text, "format": text, "version": version}
     schema = pa.schema(
         [pa.field(name, kind, nullable=False) for name, kind in kinds.items()]
-        + [pa.field("messages", pa.list_(message), nullable=False)]
+        + [pa.field("messages", _messages(), nullable=False)]
     )
     table = pa.Table.from_pylist(list(_conversations(rows)), schema=schema)
     save_table(table, path, level=9, dictionaries=[*kinds])
+
+
+def _messages() -> pyarrow.DataType:
+    import pyarrow as pa
+
+    kinds = [pa.field(name, pa.string(), nullable=False) for name in ("role", "content")]
+    return pa.list_(pa.struct(kinds))
 
 
 def wrong_conversation(folder: Path, file: str) -> tuple[str, str] | None:
@@ -68,12 +77,12 @@ def wrong_conversation(folder: Path, file: str) -> tuple[str, str] | None:
         return None
     try:
         expected = _conversations(read_parquet(folder / file, Row))
-        with open_parquet(folder / chat) as (_, opened):
-            found = (each for batch in opened.iter_batches(64) for each in batch.to_pylist())
-            for number, (own, other) in enumerate(zip_longest(expected, found)):
-                if own != other:
-                    row = str((own or other).get("id"))
-                    return row, f"conversation {number} of the file is not what its row gives"
+        batches = parquet_batches(folder / chat, lists=_messages())
+        found = (each for batch in batches for each in batch.to_pylist())
+        for number, (own, other) in enumerate(zip_longest(expected, found)):
+            if own != other:
+                row = str((own or other).get("id"))
+                return row, f"conversation {number} of the file is not what its row gives"
     except InputError as error:
         return "", error.message
     return None

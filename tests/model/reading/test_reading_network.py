@@ -21,7 +21,8 @@ from verilocc_bench.allocators import Assistance, FailureKind, Request
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.model.reading import reading_network
-from verilocc_bench.model.reading.reading_allocator import ReadingAllocator
+from verilocc_bench.model.reading.reading_allocator import ReadingAllocator, registers_of
+from verilocc_bench.model.reading.talk import WrongWord
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
@@ -111,6 +112,9 @@ def test_what_has_not_learnt_is_wrong(change: Path, monkeypatch: pytest.MonkeyPa
     ((_, response),) = allocator.respond([Request(problem)])
     assert response.failure is FailureKind.UNPARSABLE
     assert "as an answer to" in (response.message or "")
+    assert response.details["asks"] == 1
+    with pytest.raises(WrongWord, match="of a file that the target lacks"):
+        registers_of({"registers": {"v": "v"}}, {1: "u0"})
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,11 @@ CHANGE = "adapter.safetensors"
 
 
 def registers_of(text: Text, places: dict[int, str]) -> dict[int, PhysicalRegister]:
-    """An assignment of what was said of names."""
+    """An assignment of what was said of names. Raises WrongWord."""
     files = text["registers"]
+    for register in places.values():
+        if register[0] not in files:
+            raise WrongWord(f"{register} of a file that the target lacks")
     return {
         name: PhysicalRegister(files[register[0]], int(register[1:]))
         for name, register in places.items()
@@ -139,7 +142,11 @@ class ReadingAllocator(SingleAllocator):
                 counts["prompt_tokens"] += len(speaker.words) - speaker.own
             return speaker.answers
 
-        answer = _answer(request, lambda text, draw: _discussed(text, draw, speak))
+        try:
+            answer = _answer(request, lambda text, draw: _discussed(text, draw, speak))
+        except AllocationFailed as error:
+            error.details = counts
+            raise
         return Response(answer, details=counts)
 
     def _converse(self, speaker: Speaker, seed: int) -> None:
