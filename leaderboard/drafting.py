@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def add_measurements(
     document, text = parse_yaml(data, place), decode_text(data, place)
     if isinstance(document, dict) and "measured" in document:
         raise InputError("there are measured figures already: take them out first", source=place)
-    figures = [_measured_figure(path) for path in measurements]
+    figures = [figure for path in measurements for figure in _measured_figures(path)]
     added = text.rstrip("\n") + "\n" + yaml.safe_dump({"measured": figures}, sort_keys=False)
     with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as temporary:
         trial = Path(temporary, "submission")
@@ -98,19 +98,22 @@ def add_measurements(
     return len(figures)
 
 
-def _measured_figure(folder: Path) -> dict[str, Any]:
-    known = read_measurement(folder).figure()
-    times = known["median_milliseconds"]
-    _, answer = read_answer(folder / known["answer"])
-    return {
-        "id": known["id"],
-        "answer_sha256": answer_hash(known["id"], answer),
-        "against": known["names"][1],
-        **{key: known[key] for key in ("device", "driver_version", "grid", "rounds")},
-        "milliseconds": times["answer"],
-        "against_milliseconds": times["other"],
-        **{key: known[key] for key in ("ratio", "ratio_low", "ratio_high", "same_bits")},
-    }
+def _measured_figures(folder: Path) -> Iterator[dict[str, Any]]:
+    found = read_measurement(folder).figures()
+    if not found:
+        raise InputError("the measurement is of no answer", source=folder)
+    for known in found:
+        times = known["median_milliseconds"]
+        _, answer = read_answer(folder / known["answer"])
+        yield {
+            "id": known["id"],
+            "answer_sha256": answer_hash(known["id"], answer),
+            "against": known["names"][1],
+            **{key: known[key] for key in ("device", "driver_version", "grid", "rounds")},
+            "milliseconds": times["answer"],
+            "against_milliseconds": times["other"],
+            **{key: known[key] for key in ("ratio", "ratio_low", "ratio_high", "same_bits")},
+        }
 
 
 def _check_complete(document: dict[str, Any], answers: Path, run: Path) -> None:

@@ -161,20 +161,18 @@ def test_page_and_comment_mark_them(arena: Arena, tmp_path: Path) -> None:
     assert "On GPUs" not in entry_page(entry, BoardPage(arena.board, [entry], [arena.board]), {})
 
 
-def measurement(arena: Arena, folder: Path, times: list[float]) -> Path:
+def measurement(arena: Arena, folder: Path, times: list[float], count: int = 1) -> Path:
     """A folder as `measure` writes it and run.py completes it, without its codes."""
-    row = arena.rows[0]
-    answer = json.dumps({"id": row.id, "assignment": row.label})
-    write_atomically(folder / "answer.json", answer)
-    sides = [
-        {"name": "other", "title": "the other", "role": "own"},
-        {"name": "answer", "title": "answer.json", "role": "same", "answer": "answer.json"},
-    ]
-    kernel = {
-        "key": "k", "id": row.id, "function": row.kernel, "arch": row.arch, "grid": [2, 1, 1],
-        "sides": sides,
-    }  # fmt: skip
-    text = json.dumps({"format": FORMAT, "kernels": [kernel]})
+    sides, kernels = [{"name": "other", "title": "the other", "role": "own"}], []
+    sides.append({"name": "answer", "title": "answer.json", "role": "same"})
+    for row in arena.rows[:count]:
+        answer = json.dumps({"id": row.id, "assignment": row.label})
+        write_atomically(folder / row.id / "answer.json", answer)
+        kernels.append({
+            "key": row.id, "id": row.id, "function": row.kernel, "arch": row.arch,
+            "grid": [2, 1, 1], "sides": [sides[0], {**sides[1], "answer": f"{row.id}/answer.json"}],
+        })  # fmt: skip
+    text = json.dumps({"format": FORMAT, "kernels": kernels})
     (folder / DOCUMENT).write_text(text)
     bits = {"digests": ["a", "a"], "wrong": [], "errors": {}}
     milliseconds = {"answer": times, "other": [2.0] * len(times)}
@@ -183,8 +181,10 @@ def measurement(arena: Arena, folder: Path, times: list[float]) -> Path:
             "part": "machine", "device": "a GPU", "driver_version": 1,
             "measurement_sha256": hashlib.sha256(text.encode()).hexdigest(),
         },
-        *({"part": "bits", "kernel": "k", "side": each["name"], **bits} for each in sides),
-        {"part": "times", "kernel": "k", "milliseconds": milliseconds},
+        *({"part": "bits", "kernel": kernel["key"], "side": each["name"], **bits}
+          for kernel in kernels for each in sides),
+        *({"part": "times", "kernel": each["key"], "milliseconds": milliseconds}
+          for each in kernels),
     ]  # fmt: skip
     (folder / RESULTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
@@ -196,13 +196,14 @@ def test_submit_adds_what_measure_read(
     folder = submitted(arena).write(tmp_path / "submission")
     yaml_file = folder / "submission.yaml"
     yaml_file.write_text("# a comment stays\n" + yaml_file.read_text())
-    measured = measurement(arena, tmp_path / "m", [1.0] * 5)
+    measured = measurement(arena, tmp_path / "m", [1.0] * 5, count=2)
     place = ["--dataset", arena.board.dataset]
     assert main(["submit", str(folder), "--measured", str(measured), *place]) == 0
-    assert f"1 figures, {UNVERIFIED}" in capsys.readouterr().out
+    assert f"2 figures, {UNVERIFIED}" in capsys.readouterr().out
     text = yaml_file.read_text()
     assert text.startswith("# a comment stays\n")
-    (figure,) = yaml.safe_load(text)["measured"]
+    figure, other = yaml.safe_load(text)["measured"]
+    assert (figure["id"], other["id"]) == tuple(row.id for row in arena.rows[:2])
     assert (figure["ratio"], figure["milliseconds"], figure["grid"]) == (0.5, 1.0, [2, 1, 1])
     assert (figure["against"], figure["device"]) == ("the other", "a GPU")
     submission, refusals = read_submission(folder)

@@ -105,22 +105,34 @@ class GpuMeasurement:
         Without arguments it is the only answer in the folder. Raises InputError if the
         answer was not measured, with the reason.
         """
+        sides = self._answers(identifier, answer)
+        if len(sides) != 1 and (answer is None or not sides):
+            wanted = "of another answer" if answer is not None else "of several answers, or none"
+            raise InputError(f"the measurement is {wanted}", source=self.folder)
+        return self._figure_of(*sides[0])
+
+    def figures(self) -> list[dict[str, Any]]:
+        """The figure of each answer beside the first side of its kernel. Raises InputError."""
+        return [self._figure_of(*each) for each in self._answers(None, None)]
+
+    def _answers(
+        self, identifier: str | None, answer: Answer | None
+    ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """The sides that are answers, with their kernels, but for the first of each kernel."""
         kernels = self.document["kernels"]
         found = [each for each in kernels if identifier in (None, each["id"])]
         if not found:
             ids = ", ".join(sorted({each["id"] for each in kernels}))
             raise InputError(f"the measurement is of {ids}, not of {identifier!r}",
                              source=self.folder)  # fmt: skip
-        sides = [
+        return [
             (kernel, side)
             for kernel in found
             for side in kernel["sides"][1:]
             if "answer" in side and answer in (None, self.answer_of(side))
         ]
-        if len(sides) != 1 and (answer is None or not sides):
-            wanted = "of another answer" if answer is not None else "of several answers, or none"
-            raise InputError(f"the measurement is {wanted}", source=self.folder)
-        kernel, side = sides[0]
+
+    def _figure_of(self, kernel: dict[str, Any], side: dict[str, Any]) -> dict[str, Any]:
         figures = self._figures(kernel)
         own, measured = (next(each for each in figures["sides"] if each["name"] == name)
                          for name in (kernel["sides"][0]["name"], side["name"]))  # fmt: skip
