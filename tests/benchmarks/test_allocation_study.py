@@ -14,10 +14,9 @@ from benchmarks.allocation_study import plots, running
 from benchmarks.allocation_study.__main__ import main
 from benchmarks.allocation_study.compiler_times import GREEDY, pass_seconds
 from benchmarks.allocation_study.copying import copy_rows
-from benchmarks.allocation_study.figures import Spread, spread, worth
+from benchmarks.allocation_study.figures import worth
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
 from benchmarks.allocation_study.sample import SampledKernel, load_kernels, systematic_sample
-from benchmarks.allocation_study.tables import share
 from dataset_builders.execution.tasks import Execution
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, embedded_path, load_raw_row, load_rows
@@ -70,29 +69,15 @@ def kernels() -> list[SampledKernel]:
 def test_the_sample_is_even_and_stable(kernels: list[SampledKernel]) -> None:
     chosen = systematic_sample(kernels, 2)
     cells = Counter((each.row.arch, each.row.family) for each in chosen)
-    assert cells
-    assert max(cells.values()) <= 2
-    assert set(cells) == {(each.row.arch, each.row.family) for each in kernels}
+    assert cells == Counter({(each.row.arch, each.row.family): 2 for each in kernels})
     backwards = systematic_sample(kernels[::-1], 2)
     assert [each.row.id for each in chosen] == [each.row.id for each in backwards]
-    everything = systematic_sample(kernels, 10_000)
-    assert {each.row.id for each in everything} == {each.row.id for each in kernels}
-    assert len(everything) == len(kernels)
+    assert len(systematic_sample(kernels, 10_000)) == len(kernels)
     assert [each.row.id for each in load_kernels(embedded_path(), ("test",))] == [
         each.row.id for each in kernels if each.split == "test"
     ]
     with pytest.raises(InputError, match=r"gemm/validation-….parquet"):
         load_kernels(embedded_path(), ("validation",))
-
-
-def test_a_sample_covers_small_and_large(kernels: list[SampledKernel]) -> None:
-    row = kernels[0].row
-    cell = [
-        SampledKernel(replace(row, id=f"{size:016x}", n_virtual_registers=size), "test")
-        for size in range(100)
-    ]
-    sizes = sorted(each.row.n_virtual_registers for each in systematic_sample(cell, 4))
-    assert sizes == [12, 37, 62, 87]
 
 
 def test_measuring_goes_on_where_it_was(
@@ -125,10 +110,7 @@ def _check_figures(smallest: list[SampledKernel], study: running.Study) -> None:
         assert found.answers["compiler"].registers == used["vector"]
         best = found.answers["best"]
         assert best.registers is not None
-        assert found.pressure <= found.bound <= best.registers <= used["vector"]
-        assert best.optimal == (best.registers == found.bound)
-        for tight in found.budgets.values():
-            assert not tight.solved or tight.registers >= found.bound
+        assert found.bound <= best.registers <= used["vector"]
 
 
 def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
@@ -152,19 +134,9 @@ def test_figures_count_against_the_compiler() -> None:
     assert found is not None
     assert (found.kernels, found.valid, found.optimal) == (4, 3, 2)
     assert (found.fewer, found.more) == (1, 1)
-    assert found.higher == 1
-    assert found.gap == pytest.approx(1 / 3)
-    assert found.saved == pytest.approx(2 / 3)
-    assert found.most_saved == 3
+    assert (found.higher, found.most_saved) == (1, 3)
+    assert (found.gap, found.saved) == pytest.approx((1 / 3, 2 / 3))
     assert worth(kernels, "llvm-basic") is None
-
-
-def test_shares_and_spreads() -> None:
-    assert [share(*each) for each in ((0, 3), (3, 3), (1, 3), (1, 200), (0, 0))] == [
-        *("0 %", "100 %", "33 %", "0.5 %", "–"),
-    ]
-    assert spread(range(1, 11)) == Spread(5, 9, 10)
-    assert spread([]) is None
 
 
 def test_the_tables_and_plots_have_the_same_bytes_every_time(
@@ -200,7 +172,6 @@ def test_the_tables_and_plots_have_the_same_bytes_every_time(
         texts.append(printed | {path.name: path.read_bytes() for path in images.iterdir()})
         # Two plots tell as much as all of them, in less time.
         monkeypatch.setattr(plots, "PLOTS", dict(list(plots.PLOTS.items())[1:3]))
-    assert len(texts[1]) == 3
     assert texts[1].items() < texts[0].items()
     text = texts[0]["study"].decode()
     assert "| all |  | 6 | 180 | 18 | 18 |" in text

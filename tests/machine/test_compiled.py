@@ -10,8 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SCRIPT = """
-import os
+FUNCTIONS = """
 from verilocc_bench.machine.compiled import compiled
 
 @compiled
@@ -21,6 +20,10 @@ def inner(number):
 @compiled
 def outer(number):
     return inner(number) * 2
+"""
+SCRIPT = f"""
+{FUNCTIONS}
+import os
 
 ready, begin = os.pipe()
 children = []
@@ -49,17 +52,8 @@ def test_of_processes_that_begin_at_once_one_compiles(tmp_path: Path) -> None:
     assert again.stdout.splitlines() == ["[10, 1]", "[10, 1]"]
 
 
-PARTS = """
-from verilocc_bench.machine.compiled import compiled
-
-@compiled
-def inner(number):
-    return number + 1
-
-@compiled
-def outer(number):
-    return inner(number) * 2
-
+PARTS = f"""
+{FUNCTIONS}
 (part,) = [outer(4)] and inner.overloads.values()
 print(type(part.library).__name__, inner(1), outer(1))
 (whole,) = inner.overloads.values()

@@ -66,7 +66,10 @@ def settled_samples(
                 yield attempt.prepared, _summed(attempt.judged)
             else:
                 if tells:
-                    attempt.feedback = (*attempt.feedback, feedback_of(judged))
+                    attempt.feedback = (
+                        *attempt.feedback,
+                        feedback_of(judged, attempt.prepared.verifier),
+                    )
                 again.append(attempt)
         again.sort(key=lambda each: each.place)  # whatever order they came back in
         pending = again

@@ -8,14 +8,15 @@ import pytest
 
 import verilocc_bench as vb
 from tests.model.scripted import TINY
-from verilocc_bench.allocators import Request
+from verilocc_bench.allocators import FailureKind, Feedback, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.model.reading import conversation
+from verilocc_bench.model.reading import conversation, talk
 from verilocc_bench.model.reading.cut import cut
-from verilocc_bench.model.reading.reading_allocator import BESIDE, by_rule
+from verilocc_bench.model.reading.reading_allocator import BESIDE, ReadingAllocator, by_rule
 from verilocc_bench.model.reading.talk import Listener, NoRoom, Speaker, WrongWord, converse
 from verilocc_bench.model.reading.teaching import taught
+from verilocc_bench.settings.language_model import LocalModelSettings
 
 Answers = list[list[str]]
 SPLIT = {
@@ -227,10 +228,10 @@ def test_a_draft_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     def allocation() -> tuple[list[list[int]], int, conversation.Places]:
         words, refused = [], 0
 
-        def speak(talk: conversation.Conversation) -> Answers:
+        def speak(of: conversation.Conversation) -> Answers:
             nonlocal refused
             network.begin()
-            speaker = Speaker(talk)
+            speaker = Speaker(of)
             converse(speaker, network.read, 4000)
             words.append(speaker.words)
             refused += speaker.refused
@@ -241,9 +242,46 @@ def test_a_draft_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
 
     drafted = allocation()
     monkeypatch.setattr(Speaker, "draft", lambda _, __: [])
+    with pytest.raises(WrongWord, match="more than 400 words"):
+        allocation()
+    monkeypatch.setattr(talk, "MOST_REFUSED", 10_000)
     plain = allocation()
     assert 5 < drafted[1] < 400 < plain[1]
     assert drafted[0] == plain[0]
     assert drafted[2] == plain[2]
     with pytest.raises(NoRoom, match="more than 50 words"):
         converse(Speaker(conversation.Forward(text, names)), network.read, 50)
+
+
+class Slipping:
+    """Says each draft, but takes the register before once more, the thirtieth time it takes one."""
+
+    def begin(self) -> None:
+        self._heard: list[int] = []
+        self._right = 0
+
+    def read(
+        self, words: Sequence[int], place: int, _: Any = None, banned: Sequence[int] = ()
+    ) -> list[int]:
+        del self._heard[place:]
+        said, take = [], conversation.INDEX["T.v1"]
+        for word, after in zip(words, [*words[1:], 0], strict=True):
+            self._heard.append(word)
+            said.append(after)
+            takes = [place for place, heard in enumerate(self._heard) if heard == take]
+            if word == take and len(takes) == 30:
+                before = self._heard[takes[-2] + 1]
+                said[-1], self._right = (self._right if banned else before), after
+        return said
+
+
+def test_a_guided_model_does_not_repeat_what_was_wrong() -> None:
+    problem = problem_of("gfx90a", "gemm")
+    allocator = ReadingAllocator.__new__(ReadingAllocator)
+    allocator.begin("slipping", Slipping(), LocalModelSettings())  # type: ignore[arg-type]
+    first = allocator.allocate(Request(problem))
+    verdict = vb.verify(problem, first.assignment)
+    assert {finding.kind.value for finding in verdict.findings} == {"overlap"}
+    told = Feedback(first, verdict.findings), Feedback(None, failure=FailureKind.UNPARSABLE)
+    again = allocator.allocate(Request(problem, seed=1, feedback=told))
+    assert vb.verify(problem, again.assignment).valid

@@ -38,7 +38,7 @@ def cut(text: str) -> dict[str, Any]:
                     files[NAMED_AS[file]] = file
                     budget[NAMED_AS[file]] = int(count)
         elif first in ("reserved", "mask"):
-            fixed += [unit for word in words for unit in _units(word)]
+            fixed += [unit for word in words for unit in units_of(word)]
         elif first == "class":
             bases = re.findall(r"[a-zA-Z]+", " ".join(words[2:]))
             of = sorted({NAMED_AS.get(base, base) for base in bases})
@@ -51,14 +51,14 @@ def cut(text: str) -> dict[str, Any]:
         if block := _BLOCK.match(line):
             after = [int(number) for number in re.findall(r"\d+", block[3] or "")]
             blocks.append([len(lines), int(block[1]), after])
-            fixed += [unit for word in (block[2] or "").split(",") for unit in _units(word)]
+            fixed += [unit for word in (block[2] or "").split(",") for unit in units_of(word)]
             continue
         parts = _LINE.match(line)
         if parts is None:
             raise InputError(f"the format `reading` cannot cut the line {line!r}")
         names: dict[int, Any] = {}
         for operand in ",".join(filter(None, (parts[1], parts[2], parts[4]))).split(","):
-            fixed += _units(operand)
+            fixed += units_of(operand)
             if name := _NAME.search(operand):
                 number = int(name[1])
                 names.setdefault(number, [number, _class(name[2], classes)] if name[2] else number)
@@ -81,7 +81,7 @@ def _class(spelled: str, classes: dict[str, str]) -> str:
     return classes[max(found, key=len)]
 
 
-def _units(word: str) -> list[str]:
+def units_of(word: str) -> list[str]:
     """The physical registers that a word of the text names, one by one."""
     units = _UNITS.match(word.strip("+!&@").split("~")[0])
     if units is None or units[1] not in NAMED_AS:

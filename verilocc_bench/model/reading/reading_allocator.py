@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from verilocc_bench.allocators import (
     Answer,
     Assistance,
+    Feedback,
     LabelUse,
     PromptIdentity,
     Request,
@@ -38,7 +39,7 @@ from verilocc_bench.model.reading.conversation import (
     list_of,
     number_of,
 )
-from verilocc_bench.model.reading.cut import cut
+from verilocc_bench.model.reading.cut import cut, units_of
 from verilocc_bench.model.reading.reading_format import FORMAT
 from verilocc_bench.model.reading.talk import NoRoom, Speaker, WrongWord, converse
 from verilocc_bench.model.reading.teaching import taught
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
     from verilocc_bench.model.reading.reading_network import ReadingNetwork
 
 CHANGE = "adapter.safetensors"
+
+Banned = Mapping[str, Collection[str]]
+"""Words of registers by the word of a name."""
 
 
 def registers_of(text: Text, places: dict[int, str]) -> dict[int, PhysicalRegister]:
@@ -78,11 +82,36 @@ def _answer(request: Request, place: Callable[[Text, random.Random], dict[int, s
     return Answer(answer_from_assignment(request.problem, assignment))
 
 
+def banned_registers(feedback: Sequence[Feedback], text: Text, names: Mapping[int, str]) -> Banned:
+    """Registers that names had in earlier attempts, and may not have again.
+
+    One of each attempt: of the name in a finding that was given a register last, reading
+    backwards, and of the finding in which that was earliest.
+    """
+    last = {number_of(item): at for at, line in enumerate(text["lines"]) for item in line}
+    banned: dict[str, list[str]] = {}
+    for attempt in feedback:
+        wrong = [
+            min(numbers, key=last.__getitem__)
+            for finding in attempt.findings
+            if (numbers := [n for n in last if f"%{n}" in finding.registers])
+        ]
+        if wrong and attempt.answer is not None:
+            number = max(wrong, key=last.__getitem__)
+            units = units_of(attempt.answer.assignment[f"%{number}"])
+            banned.setdefault(names[number], []).extend(units[:1])
+    return banned
+
+
 def _discussed(
-    text: Text, draw: random.Random, speak: Callable[[Conversation], Sequence[Sequence[str]]]
+    text: Text,
+    draw: random.Random,
+    speak: Callable[[Conversation, Banned], Sequence[Sequence[str]]],
+    feedback: Sequence[Feedback] = (),
 ) -> dict[int, str]:
     names = FreshNames(draw).of(text)
-    places: Places = discuss(text, names, speak)
+    banned = banned_registers(feedback, text, names)
+    places: Places = discuss(text, names, lambda conversation: speak(conversation, banned))
     return {name: places[word] for name, word in names.items() if word in places}
 
 
@@ -132,8 +161,8 @@ class ReadingAllocator(SingleAllocator):
         """The answer with its counts. Raises AllocationFailed."""
         counts = {"completion_tokens": 0, "prompt_tokens": 0, "asks": 0}
 
-        def speak(conversation: Conversation) -> list[list[str]]:
-            speaker = Speaker(conversation)
+        def speak(conversation: Conversation, banned: Banned) -> list[list[str]]:
+            speaker = Speaker(conversation, banned)
             try:
                 self._converse(speaker, request.seed)
             finally:
@@ -143,7 +172,9 @@ class ReadingAllocator(SingleAllocator):
             return speaker.answers
 
         try:
-            answer = _answer(request, lambda text, draw: _discussed(text, draw, speak))
+            answer = _answer(
+                request, lambda text, draw: _discussed(text, draw, speak, request.feedback)
+            )
         except AllocationFailed as error:
             error.details = counts
             raise
@@ -158,7 +189,7 @@ class ReadingAllocator(SingleAllocator):
         self._network.begin()
         converse(
             speaker,
-            lambda words, place: self._network.read(words, place, draw),
+            lambda words, place, banned=(): self._network.read(words, place, draw, banned),
             LONGEST,
             self.tell_tokens,
         )
@@ -214,7 +245,7 @@ class BesideAllocator(SingleAllocator):
 def by_rule(text: Text, draw: random.Random) -> dict[int, str]:
     """All that the teacher says. Raises AllocationFailed where it finds no place."""
 
-    def speak(conversation: Conversation) -> list[list[str]]:
+    def speak(conversation: Conversation, _banned: Banned) -> list[list[str]]:
         _, answers, ends = taught(conversation)
         if not ends:
             raise AllocationFailed("no list has a block that is wide enough")

@@ -88,10 +88,13 @@ class ReadingNetwork:
         self._cache = DynamicCache()
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
-    def read(self, words: Sequence[int], place: int, draw: Any = None) -> list[int]:
+    def read(
+        self, words: Sequence[int], place: int, draw: Any = None, banned: Sequence[int] = ()
+    ) -> list[int]:
         """A next word after each of these, the first of which stands at `place`.
 
-        It is the likeliest, or drawn by `draw`. What was read there before is forgotten.
+        It is the likeliest that is not banned, or drawn by `draw`. What was read there before
+        is forgotten.
         """
         if (more := self._cache.get_seq_length() - place) > 0:
             self._cache.crop(-more)
@@ -99,6 +102,7 @@ class ReadingNetwork:
         scores = self._module(tokens, past_key_values=self._cache, use_cache=True).logits[0].float()
         if draw is not None:
             scores = scores + draw(scores)
+        scores[:, list(banned)] = -torch.inf
         numbers: list[int] = scores.argmax(-1).tolist()
         return numbers
 

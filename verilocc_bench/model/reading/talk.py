@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from verilocc_bench.model.reading.conversation import (
     INDEX,
@@ -23,6 +23,8 @@ MOST_WORDS: Mapping[str, int] = {"opening": 2500, "place": 64}
 MOST_SWEPT = 3000
 LONGEST_DRAFT, SHORTEST_DRAFT = 1024, 16
 """Words. After a word that the model does not say, a draft has twice the words read before it."""
+MOST_REFUSED = 400
+"""Words of a conversation that are not the draft's. No right answer is known to have a quarter."""
 
 
 class WrongWord(Exception):
@@ -74,12 +76,29 @@ class Listener:
             raise WrongWord(f"the answer to {' '.join(shown)} does not end")
         return over
 
+    def takes(self, words: Sequence[str]) -> bool:
+        """Whether these are an answer, or the beginning of one."""
+        try:
+            for word in words:
+                self.hear(word)
+        except WrongWord:
+            return False
+        return True
+
 
 class Speaker:
-    """One conversation: the program shows, the model answers, the program takes note."""
+    """One conversation: the program shows, the model answers, the program takes note.
 
-    def __init__(self, conversation: Conversation) -> None:
+    `banned` are registers that a name may not have, by the name's word.
+    """
+
+    def __init__(
+        self, conversation: Conversation, banned: Mapping[str, Collection[str]] | None = None
+    ) -> None:
         self.turns = conversation.turns
+        self._banned = {
+            name: {INDEX[word] for word in words} for name, words in (banned or {}).items()
+        }
         self._teacher = Teacher(conversation)
         self.words = [INDEX[word] for word in conversation.opening]
         self.answers: list[list[str]] = []
@@ -96,6 +115,20 @@ class Speaker:
             turn = self.turns[len(self.answers)]
             self.words += [INDEX[spoken] for spoken in turn.shown]
             self._listener = Listener(turn)
+
+    def bans(self, answer: int) -> bool:
+        """Whether a word is a register that the name of this turn may not have."""
+        turn = self.turns[len(self.answers)]
+        return turn.ask == "place" and answer in self._banned.get(turn.shown[-1], ())
+
+    def impossible(self) -> list[int]:
+        """Words that may not come next: those that are banned, and those that no answer has."""
+        heard = self._listener.words
+        return [
+            index
+            for index, word in enumerate(WORDS)
+            if self.bans(index) or not Listener(self._listener.turn).takes([*heard, word])
+        ]
 
     def draft(self, count: int) -> list[int]:
         """Words that the teacher would go on with: a guess that the model's own words must meet."""
@@ -131,17 +164,18 @@ class Speaker:
 
 def converse(
     speaker: Speaker,
-    read: Callable[[Sequence[int], int], Sequence[int]],
+    read: Callable[..., Sequence[int]],
     longest: int,
     tell: Callable[[int], object] = lambda _: None,
 ) -> None:
     """A whole conversation. Raises WrongWord and NoRoom.
 
     `read` gives the model's next word after each of some words, the first of which stands at a
-    place; `tell` is told how many words the model has said. The model reads the teacher's next
-    words as a draft. It counts up to the first word that the model does not say; there the model's
-    own word stands, and the teacher drafts anew after it. So each word is the one that the model
-    says when it reads word by word, but for rounding.
+    place; with a third argument the next that is none of these. `tell` is told how many words
+    the model has said. The model reads the teacher's next words as a draft. It counts up to the
+    first word that the model does not say; there the model's own word stands, and the teacher
+    drafts anew after it. So each word is the one that the model says when it reads word by word,
+    but for rounding.
     """
     place, size = 0, LONGEST_DRAFT
     while not speaker.over():
@@ -149,10 +183,16 @@ def converse(
         if not words:
             raise NoRoom(f"a conversation has more than {longest} words")
         before, index = speaker.own, 0
-        for index, said in enumerate(read(words, place), 1):
-            last = index == len(words)
+        for index, likeliest in enumerate(read(words, place), 1):
+            said, last = likeliest, index == len(words)
             if place + index == len(speaker.words):
+                if speaker.bans(said):
+                    rest = words[index - 1 : index]
+                    (said,) = read(rest, place + index - 1, speaker.impossible())
+                    last = True  # what was read behind this word is forgotten
                 speaker.refused += last or words[index] != said
+                if speaker.refused > MOST_REFUSED:
+                    raise WrongWord(f"more than {MOST_REFUSED} words are not the draft's")
                 speaker.hear(said)
             if speaker.over() or last or words[index] != speaker.words[place + index]:
                 break
