@@ -3,7 +3,7 @@
 The model is greedy and free: its own words count, and a word that no answer has ends the attempt.
 The rule drafts what it may say next, which saves time and changes no answer (`talk.converse`).
 Further samples differ by the words that stand for names, which are drawn anew for each, and by a
-temperature where one is asked for.
+temperature where one is asked for. Guided, a name that got a wrong register may not have it again.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ MOST_SWEPT = 3000
 LONGEST_DRAFT, SHORTEST_DRAFT = 1024, 16
 """Words. After a word that the model does not say, a draft has twice the words read before it."""
 MOST_REFUSED = 400
-"""Words of a conversation that are not the draft's. No right answer is known to have a quarter."""
+"""Words of a conversation that are not the draft's. No right answer is known with more than 273."""
 
 
 class WrongWord(Exception):
