@@ -101,7 +101,7 @@ def add_measurements(
 def _measured_figures(folder: Path) -> Iterator[dict[str, Any]]:
     found = read_measurement(folder).figures()
     if not found:
-        raise InputError("the measurement is of no answer", source=folder)
+        raise InputError("no answer was timed: `verilocc-bench measure` says why", source=folder)
     for known in found:
         times = known["median_milliseconds"]
         _, answer = read_answer(folder / known["answer"])

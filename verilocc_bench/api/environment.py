@@ -111,8 +111,7 @@ class Environment:
         return _chat(ask.messages)
 
     def _judged(self, problem: Problem, response: Response) -> Step:
-        verifier = problem.prepared(assign_verifier)
-        judged = judge(verifier, response, 0)
+        judged = judge(problem.prepared(assign_verifier), response, 0)
         details = {
             "valid": judged.valid,
             "failure": judged.sample.kind,
@@ -120,7 +119,7 @@ class Environment:
             "findings": list(judged.sample.finding_kinds),
             "registers": _registers(judged),
         }
-        self._attempts = (*self._attempts, feedback_of(judged, verifier))
+        self._attempts = (*self._attempts, feedback_of(judged))
         if not judged.valid and len(self._attempts) < self.calls:
             return Step(self._begin(), 0.0, False, details)
         self._episode = None

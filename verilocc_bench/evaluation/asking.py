@@ -66,10 +66,7 @@ def settled_samples(
                 yield attempt.prepared, _summed(attempt.judged)
             else:
                 if tells:
-                    attempt.feedback = (
-                        *attempt.feedback,
-                        feedback_of(judged, attempt.prepared.verifier),
-                    )
+                    attempt.feedback = (*attempt.feedback, feedback_of(judged))
                 again.append(attempt)
         again.sort(key=lambda each: each.place)  # whatever order they came back in
         pending = again

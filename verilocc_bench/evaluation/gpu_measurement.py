@@ -112,13 +112,18 @@ class GpuMeasurement:
         return self._figure_of(*sides[0])
 
     def figures(self) -> list[dict[str, Any]]:
-        """The figure of each answer beside the first side of its kernel. Raises InputError."""
-        return [self._figure_of(*each) for each in self._answers(None, None)]
+        """The figure of each answer that was timed, beside the first side of its kernel."""
+        return [
+            self._figure_of(kernel, side)
+            for kernel, side in self._answers(None, None)
+            for figure in self._figures(kernel)["sides"]
+            if figure["name"] == side["name"] and "ratio" in figure
+        ]
 
     def _answers(
         self, identifier: str | None, answer: Answer | None
     ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """The sides that are answers, with their kernels, but for the first of each kernel."""
+        """The sides that are answers, with their kernels. A kernel's first side is none of them."""
         kernels = self.document["kernels"]
         found = [each for each in kernels if identifier in (None, each["id"])]
         if not found:

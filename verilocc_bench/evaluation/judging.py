@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from verilocc_bench.allocators import FailureKind, Feedback, Response
 from verilocc_bench.edits import Answer, edits_to_json, parse_edits
-from verilocc_bench.edits.findings import Finding
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.records import Judged, Sample
 from verilocc_bench.verification import Verifier
@@ -16,9 +15,6 @@ MESSAGE_LENGTH = 300
 
 FINDINGS_KEPT = 20
 """An answer that puts everything into one register has a hundred thousand."""
-
-FINDINGS_ASKED = 2_000
-"""For feedback, where an answer has more than are kept."""
 
 
 def judge(verifier: Verifier, response: Response, index: int) -> Judged:
@@ -55,15 +51,9 @@ def judge(verifier: Verifier, response: Response, index: int) -> Judged:
     return Judged(sample, answer if kept else None, verdict)
 
 
-def feedback_of(judged: Judged, verifier: Verifier) -> Feedback:
-    """What an allocator is told of a wrong attempt: of each kind and its registers one finding."""
+def feedback_of(judged: Judged) -> Feedback:
+    """What an allocator is told of a wrong attempt."""
     findings = () if judged.verdict is None else judged.verdict.findings
-    if len(findings) == FINDINGS_KEPT:
-        assert judged.answer is not None
-        first: dict[object, Finding] = {}
-        for finding in verifier.verify(judged.answer, FINDINGS_ASKED).findings:
-            first.setdefault((finding.kind, finding.registers), finding)
-        findings = tuple(first.values())
     return Feedback(judged.answer, findings, judged.sample.failure, judged.sample.message)
 
 

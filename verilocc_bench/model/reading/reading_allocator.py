@@ -1,7 +1,7 @@
 """The allocators of the format `reading`: the model, and beside it a rule and a copier.
 
 The model is greedy and free: its own words count, and a word that no answer has ends the attempt.
-The rule drafts what it may say next, which saves time and changes no answer (`talk.converse`).
+The rule drafts what it may say next, which saves time (`talk.converse`).
 Further samples differ by the words that stand for names, which are drawn anew for each, and by a
 temperature where one is asked for. Guided, a name that got a wrong register may not have it again.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from verilocc_bench.allocators import (
     Answer,
     Assistance,
-    Feedback,
     LabelUse,
     PromptIdentity,
     Request,
@@ -30,6 +29,7 @@ from verilocc_bench.errors import AllocationFailed, InputError, MissingExtraErro
 from verilocc_bench.files import revision_of
 from verilocc_bench.ir import PhysicalRegister
 from verilocc_bench.model.reading.conversation import (
+    INDEX,
     WORDS,
     Conversation,
     FreshNames,
@@ -45,14 +45,12 @@ from verilocc_bench.model.reading.talk import NoRoom, Speaker, WrongWord, conver
 from verilocc_bench.model.reading.teaching import taught
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
+from verilocc_bench.verification import FastVerifier
 
 if TYPE_CHECKING:
     from verilocc_bench.model.reading.reading_network import ReadingNetwork
 
 CHANGE = "adapter.safetensors"
-
-Banned = Mapping[str, Collection[str]]
-"""Words of registers by the word of a name."""
 
 
 def registers_of(text: Text, places: dict[int, str]) -> dict[int, PhysicalRegister]:
@@ -82,36 +80,42 @@ def _answer(request: Request, place: Callable[[Text, random.Random], dict[int, s
     return Answer(answer_from_assignment(request.problem, assignment))
 
 
-def banned_registers(feedback: Sequence[Feedback], text: Text, names: Mapping[int, str]) -> Banned:
-    """Registers that names had in earlier attempts, and may not have again.
+def banned_registers(
+    request: Request, conversation: Conversation, names: Mapping[int, str]
+) -> dict[str, list[str]]:
+    """Registers that names had in earlier attempts and may not have again, by the name's word.
 
-    One of each attempt: of the name in a finding that was given a register last, reading
-    backwards, and of the finding in which that was earliest.
+    Each attempt bans one register. A finding blames the name that is placed last of those that it
+    names. Of all names that are blamed, the one placed first is banned from its register.
     """
-    last = {number_of(item): at for at, line in enumerate(text["lines"]) for item in line}
+    turns: dict[str, int] = {}
+    for at, turn in enumerate(conversation.turns):
+        if turn.ask == "place":
+            turns.setdefault(turn.shown[-1], at)
+    placed = {f"%{n}": (turns[word], word) for n, word in names.items() if word in turns}
     banned: dict[str, list[str]] = {}
-    for attempt in feedback:
-        wrong = [
-            min(numbers, key=last.__getitem__)
-            for finding in attempt.findings
-            if (numbers := [n for n in last if f"%{n}" in finding.registers])
-        ]
-        if wrong and attempt.answer is not None:
-            number = max(wrong, key=last.__getitem__)
-            units = units_of(attempt.answer.assignment[f"%{number}"])
-            banned.setdefault(names[number], []).extend(units[:1])
+    for attempt in request.feedback if placed else ():
+        if not attempt.findings or attempt.answer is None:
+            continue
+        # What an allocator is told are the first findings in the order of the text: here count all.
+        findings = FastVerifier(request.problem).verify(attempt.answer.assignment).findings
+        named = [[r for r in finding.registers if r in placed] for finding in findings]
+        blamed = [max(registers, key=placed.__getitem__) for registers in named if registers]
+        if blamed:
+            name = min(blamed, key=placed.__getitem__)
+            units = units_of(attempt.answer.assignment.get(name, ""))[:1]
+            known = [unit for unit in units if unit in INDEX]
+            banned.setdefault(placed[name][1], []).extend(known)
     return banned
 
 
 def _discussed(
     text: Text,
     draw: random.Random,
-    speak: Callable[[Conversation, Banned], Sequence[Sequence[str]]],
-    feedback: Sequence[Feedback] = (),
+    speak: Callable[[Conversation, Mapping[int, str]], Sequence[Sequence[str]]],
 ) -> dict[int, str]:
     names = FreshNames(draw).of(text)
-    banned = banned_registers(feedback, text, names)
-    places: Places = discuss(text, names, lambda conversation: speak(conversation, banned))
+    places: Places = discuss(text, names, lambda conversation: speak(conversation, names))
     return {name: places[word] for name, word in names.items() if word in places}
 
 
@@ -161,8 +165,8 @@ class ReadingAllocator(SingleAllocator):
         """The answer with its counts. Raises AllocationFailed."""
         counts = {"completion_tokens": 0, "prompt_tokens": 0, "asks": 0}
 
-        def speak(conversation: Conversation, banned: Banned) -> list[list[str]]:
-            speaker = Speaker(conversation, banned)
+        def speak(conversation: Conversation, names: Mapping[int, str]) -> list[list[str]]:
+            speaker = Speaker(conversation, banned_registers(request, conversation, names))
             try:
                 self._converse(speaker, request.seed)
             finally:
@@ -172,9 +176,7 @@ class ReadingAllocator(SingleAllocator):
             return speaker.answers
 
         try:
-            answer = _answer(
-                request, lambda text, draw: _discussed(text, draw, speak, request.feedback)
-            )
+            answer = _answer(request, lambda text, draw: _discussed(text, draw, speak))
         except AllocationFailed as error:
             error.details = counts
             raise
@@ -245,7 +247,7 @@ class BesideAllocator(SingleAllocator):
 def by_rule(text: Text, draw: random.Random) -> dict[int, str]:
     """All that the teacher says. Raises AllocationFailed where it finds no place."""
 
-    def speak(conversation: Conversation, _banned: Banned) -> list[list[str]]:
+    def speak(conversation: Conversation, _names: Mapping[int, str]) -> list[list[str]]:
         _, answers, ends = taught(conversation)
         if not ends:
             raise AllocationFailed("no list has a block that is wide enough")
