@@ -162,12 +162,14 @@ def converse(
 ) -> None:
     """A whole conversation. Raises WrongWord and NoRoom.
 
-    `read` gives the model's next word after each of some words, the first of which stands at a
-    place; with a third argument the next that is none of these. `tell` is told how many words
-    the model has said. The model reads the teacher's next words as a draft. It counts up to the
-    first word that the model does not say; there the model's own word stands, and the teacher
-    drafts anew after it. So each word is the one that the model says when it reads word by word,
-    but for rounding, up to the MOST_REFUSED-th that is not the draft's.
+    `read` takes some words and the place of the first, and gives the model's next word after each
+    of them. Its third argument, if there is one, names words that it may not give. `tell` is told
+    how many words the model has said.
+
+    The model reads the teacher's next words as a draft. The draft counts up to the first word that
+    the model does not say. There the model's own word stands, and the teacher drafts anew. So the
+    words are those that the model says when it reads word by word, but for rounding. A conversation
+    ends with a WrongWord when more than MOST_REFUSED of its words are not the draft's.
     """
     place, size = 0, LONGEST_DRAFT
     while not speaker.over():
