@@ -251,7 +251,7 @@ def _replace_environment(old: Mapping[str, str], new: Mapping[str, str]) -> None
 
 
 def _one_line(error: BaseException) -> str:
-    """The first line with any text, without folders."""
+    """The last line with any text, without folders."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[-1] if lines else ""
     text = re.sub(r"\S*/(?=[^/\s]+)", "", text)

@@ -218,6 +218,8 @@ def cutlass_text(point: ExpertPoint) -> str:
     name, epilogue_header = _EPILOGUES[str(point.parameters["epilogue"])]
     if point.parameters["dtype"] == "s8":
         name, epilogue_header = "LinearCombinationClamp", "linear_combination_clamp.h"
+    rows, columns, depth = (int(part) for part in str(point.parameters["tile"]).split("x"))
+    down, across = (int(part) for part in str(point.parameters["warps"]).split("x"))
     arguments = ",\n    ".join(
         [
             f"{element.operand}, {layouts[0]}",
@@ -226,7 +228,8 @@ def cutlass_text(point: ExpertPoint) -> str:
             element.accumulator,
             element.unit,
             "cutlass::arch::Sm80",
-            *_shapes(point),
+            f"cutlass::gemm::GemmShape<{rows}, {columns}, {depth}>",
+            f"cutlass::gemm::GemmShape<{rows // down}, {columns // across}, {depth}>",
             f"cutlass::gemm::GemmShape<{element.instruction}>",
             *_outputs(point, element, name),
             *_schedule(point, element),
@@ -251,15 +254,6 @@ _DEVICES: Mapping[str, tuple[str, str, str]] = {
     "cutlass_gemm_universal": ("GemmUniversal", "gemm_universal.h", "Kernel2"),
 }
 """By kernel: the class of CUTLASS's device interface, its header, and the kernel function."""
-
-
-def _shapes(point: ExpertPoint) -> tuple[str, str]:
-    rows, columns, depth = (int(part) for part in str(point.parameters["tile"]).split("x"))
-    down, across = (int(part) for part in str(point.parameters["warps"]).split("x"))
-    return (
-        f"cutlass::gemm::GemmShape<{rows}, {columns}, {depth}>",
-        f"cutlass::gemm::GemmShape<{rows // down}, {columns // across}, {depth}>",
-    )
 
 
 def _result(point: ExpertPoint, element: _ElementType) -> str:

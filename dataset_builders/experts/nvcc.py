@@ -66,7 +66,11 @@ def compile_cubin(text: str, headers: Mapping[str, Path], options: Sequence[str]
         except TimeoutError as error:
             raise RejectedKernel("nvcc-failed", str(error)) from None
         if ended.returncode:
-            raise RejectedKernel("nvcc-failed", _first_error(ended.stderr + ended.stdout))
+            output = (ended.stderr + ended.stdout).decode(errors="replace")
+            lines = [line.strip() for line in output.splitlines() if line.strip()]
+            errors = [line for line in lines if re.search(r"\b(error|fatal)\b", line)]
+            reason = (errors or lines[-1:] or ["nvcc failed"])[0]
+            raise RejectedKernel("nvcc-failed", " ".join(reason.split())[:_REASON_LENGTH])
         return without_folder((folder / "kernel.cubin").read_bytes())
 
 
@@ -131,11 +135,3 @@ def compiler_versions() -> dict[str, str]:
 def folder_hash(folder: Path) -> str:
     """The SHA-256 of the files of a folder, with their paths in it."""
     return files_hash(folder, sorted(path for path in folder.rglob("*") if path.is_file()))
-
-
-def _first_error(output: bytes) -> str:
-    """The first line of the output that says error, else the last line."""
-    lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if re.search(r"\b(error|fatal)\b", line)]
-    text = (errors or lines[-1:] or ["nvcc failed"])[0]
-    return " ".join(text.split())[:_REASON_LENGTH]

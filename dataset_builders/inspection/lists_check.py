@@ -167,7 +167,13 @@ def check_relations(content: Content, findings: Findings) -> None:
             findings.add(CheckKind.POINT, row.file, message, row.id)
     _check_whole(content.rows, "group", lambda row: row.group, CheckKind.GROUP, findings)
     _check_whole(content.rows, "cluster", lambda row: row.cluster, CheckKind.CLUSTER, findings)
-    _check_cluster_names(content.rows, findings)
+    clusters = {row.id: row.cluster for row in content.rows}
+    for row in content.rows:
+        if clusters.get(row.cluster) != row.cluster:
+            message = (
+                f"the cluster is named {row.cluster!r}: expected the id of a row that is in it"
+            )
+            findings.add(CheckKind.CLUSTER, row.file, message, row.id)
     _check_raws(content, findings)
 
 
@@ -197,16 +203,6 @@ def _check_whole(
                 f"({other.file}) in {other.split!r}: expected it whole in one split"
             )
             findings.add(kind, row.file, message, row.id)
-
-
-def _check_cluster_names(rows: Sequence[CheckedRow], findings: Findings) -> None:
-    clusters = {row.id: row.cluster for row in rows}
-    for row in rows:
-        if clusters.get(row.cluster) != row.cluster:
-            message = (
-                f"the cluster is named {row.cluster!r}: expected the id of a row that is in it"
-            )
-            findings.add(CheckKind.CLUSTER, row.file, message, row.id)
 
 
 def _check_raws(content: Content, findings: Findings) -> None:

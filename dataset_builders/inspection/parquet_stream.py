@@ -5,15 +5,12 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.parquet import JSON_COLUMNS
 from verilocc_bench.dataset.parquet_batches import open_parquet, parquet_batches
 from verilocc_bench.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow
 
 BATCH_ROWS = 16
 """The rows in memory at once, besides one compressed row group."""
@@ -31,33 +28,26 @@ ParquetColumns = dict[str, tuple[str, bool]]
 _ARROW_TYPES = {str: "string", int: "int64", bool: "bool"}
 
 
-def _expected(row_type: type[Row | RawRow]) -> ParquetColumns:
-    """The columns for the fields of a row's class, in their order."""
-    columns: ParquetColumns = {}
-    for name, hint in get_type_hints(row_type).items():
-        alternatives = [a for a in (get_args(hint) or (hint,)) if a is not types.NoneType]
-        columns[name] = _ARROW_TYPES[alternatives[0]], hint not in _ARROW_TYPES
-    return columns
-
-
 def read_columns(path: Path) -> tuple[ParquetColumns, int]:
     """The columns of a Parquet file and its number of rows. Raises InputError for other files."""
-    with open_parquet(path) as (_, file):
-        columns = {each.name: (_kind(each), each.nullable) for each in file.schema_arrow}
-        return columns, file.metadata.num_rows
-
-
-def _kind(field: pyarrow.Field) -> str:
-    """The type of a column; JSON may be of its own type or a text."""
     import pyarrow as pa
 
-    is_json = field.name in JSON_COLUMNS and isinstance(field.type, pa.JsonType)
-    return str(field.type.storage_type if is_json else field.type)
+    columns: ParquetColumns = {}
+    with open_parquet(path) as (_, file):
+        for field in file.schema_arrow:
+            # JSON may be of its own type or a text.
+            is_json = field.name in JSON_COLUMNS and isinstance(field.type, pa.JsonType)
+            kind = field.type.storage_type if is_json else field.type
+            columns[field.name] = str(kind), field.nullable
+        return columns, file.metadata.num_rows
 
 
 def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iterator[str]:
     """The differences between some columns and the fields of a class of rows."""
-    expected = _expected(row_type)
+    expected: ParquetColumns = {}
+    for name, hint in get_type_hints(row_type).items():
+        alternatives = [a for a in (get_args(hint) or (hint,)) if a is not types.NoneType]
+        expected[name] = _ARROW_TYPES[alternatives[0]], hint not in _ARROW_TYPES
     for name, (kind, nullable) in expected.items():
         found = columns.get(name)
         wanted = f"{kind}{'' if nullable else ' not null'}"

@@ -175,24 +175,20 @@ def _point(row: Row, origin: RowOrigin) -> tuple[_Point | None, list[RowProblem]
         point: _Point = read(row.arch, row.kernel, row.params)
     except InputError as error:
         return None, [(CheckKind.POINT, f"no sweep point: {error.message}")]
+    try:
+        group: str | None = point.group
+    except KeyError:
+        group = None  # a parameter has a value that no kernel knows
     problems = [
         (CheckKind.POINT, f"the column {column!r} is {found!r}, the sweep point says {expected!r}")
         for column, found, expected in (
             ("family", row.family, point.family),
-            ("group", row.group, _group(point)),
+            ("group", row.group, group),
             ("params", row.params, point.parameters_json),
         )
         if found != expected
     ]
     return point, problems
-
-
-def _group(point: _Point) -> str | None:
-    """The group of a point; None if a parameter has a value that no kernel knows."""
-    try:
-        return point.group
-    except KeyError:
-        return None
 
 
 def _provenance_problems(

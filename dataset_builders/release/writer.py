@@ -133,14 +133,6 @@ def write_dataset(
     return summary
 
 
-def _other_embedded_functions() -> dict[str, Tokens]:
-    """The functions of `mini` of the architectures that are not published."""
-    found: dict[str, Tokens] = {}
-    for arch in TARGETS.keys() - PUBLISHED:
-        found |= _functions_of(f"{EMBEDDED}:{arch}")
-    return found
-
-
 def _functions_of(name: str) -> dict[str, Tokens]:
     """The functions of a dataset by id, of all splits and tracks."""
     found: dict[str, Tokens] = {}
@@ -193,7 +185,10 @@ def _near_duplicates(
     others: Mapping[str, Mapping[str, Tokens]],
 ) -> dict[str, Rejection]:
     if sweep not in EXPERT_SWEEPS and not is_fresh(sweep):
-        unpublished = _other_embedded_functions() if sweep != EMBEDDED else {}
+        unpublished: dict[str, Tokens] = {}
+        if sweep != EMBEDDED:
+            for arch in TARGETS.keys() - PUBLISHED:
+                unpublished |= _functions_of(f"{EMBEDDED}:{arch}")
         return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET], unpublished)
     rejected: dict[str, Rejection] = {}
     for name, known in others.items():

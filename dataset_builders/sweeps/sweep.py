@@ -154,20 +154,16 @@ def _points(sweep: Sweep, archs: tuple[ArchitectureName, ...]) -> tuple[SweepPoi
         points = dict.fromkeys(p for product in sweep.products for p in product.points(arch))
         if sweep.order == "listed":
             lanes.append(tuple(points))
-        else:
-            lanes.extend(_shuffled_families(points))
+            continue
+        by_family: dict[str, list[SweepPoint]] = {}
+        for point in points:
+            by_family.setdefault(point.family, []).append(point)
+        lanes += (
+            tuple(sorted(by_family[family], key=lambda point: point.digest))
+            for family in sorted(by_family)
+        )
     turns = itertools.zip_longest(*lanes)
     return tuple(point for turn in turns for point in turn if point is not None)
-
-
-def _shuffled_families(
-    points: Sequence[SweepPoint] | dict[SweepPoint, None],
-) -> Iterator[tuple[SweepPoint, ...]]:
-    by_family: dict[str, list[SweepPoint]] = {}
-    for point in points:
-        by_family.setdefault(point.family, []).append(point)
-    for family in sorted(by_family):
-        yield tuple(sorted(by_family[family], key=lambda point: point.digest))
 
 
 # What one would write: nothing, mostly; everything that a thread can name; or

@@ -176,7 +176,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "share": percent,
-        "ratio": _ratio,
+        "ratio": lambda value: "–" if value is None else f"{value:.3f}",
         "number": _number,
         "signed": _signed,
         "code_change": lambda record, name: code_change(name, {"machine_code": record}),
@@ -273,10 +273,6 @@ def _script_json(data: Any) -> Any:
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     return markupsafe.Markup(escaped)  # noqa: S704  no character of markup is left
-
-
-def _ratio(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _number(value: float | None) -> str:

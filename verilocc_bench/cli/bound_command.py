@@ -9,7 +9,6 @@ from itertools import groupby
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import (
-    Clique,
     LowerBound,
     lower_bound,
     proves_infeasible,
@@ -60,13 +59,12 @@ def _lines(problem: AllocationProblem, bound: LowerBound) -> Iterator[str]:
     first = bound.refutations[0]
     yield f"no assignment keeps to {describe_shape(first.shape)}:"
     for clique in first.cliques:
-        lanes = len(clique.lanes) + len(clique.fixed)
+        count = len(clique.lanes) + len(clique.fixed)
         place = describe_place(problem, clique)
-        yield f"  {place}: {lanes} lanes that cannot share registers"
-        yield f"    {' '.join(_names(clique))}"
-
-
-def _names(clique: Clique) -> Iterator[str]:
-    yield from (f"{file}{unit}" for file, unit in clique.fixed)
-    for register, lanes in groupby(clique.lanes, key=lambda lane: lane[0]):
-        yield f"%{register}." + ",".join(str(lane) for _, lane in lanes)
+        yield f"  {place}: {count} lanes that cannot share registers"
+        names = [f"{file}{unit}" for file, unit in clique.fixed]
+        names += [
+            f"%{register}." + ",".join(str(lane) for _, lane in lanes)
+            for register, lanes in groupby(clique.lanes, key=lambda lane: lane[0])
+        ]
+        yield f"    {' '.join(names)}"

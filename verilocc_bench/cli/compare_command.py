@@ -26,9 +26,12 @@ def run(options: argparse.Namespace) -> int:
     folder: Path | None = options.output
     if folder is not None and folder.exists() and not folder.is_dir():
         raise InputError("expected a folder", source=folder)
-    comparison = _compare(options)
-    if comparison is None:
+    problem = load_instance(options, lambda found: found.check_comparison())
+    backend, kernel = backend_of(problem.target), problem.kernel()
+    sides = compared_sides(problem, options)
+    if sides is None:
         return 1
+    comparison = backend.compare(kernel, sides, with_files=folder is not None)
     if options.execute:
         comparison.document["executed"] = _executed(options)
     if options.measured is not None:
@@ -74,16 +77,6 @@ def _executed(options: argparse.Namespace) -> dict[str, dict[str, int]]:
         if not side.accepted:
             raise InputError(f"{name}: executed, it gives {lines_of(side)[0]}")
     return {name: dict(side.counts) for name, side in done.items()}
-
-
-def _compare(options: argparse.Namespace) -> CodeComparison | None:
-    """The comparison; None, after a message, if an answer is wrong."""
-    problem = load_instance(options, lambda found: found.check_comparison())
-    backend, kernel = backend_of(problem.target), problem.kernel()
-    sides = compared_sides(problem, options)
-    if sides is None:
-        return None
-    return backend.compare(kernel, sides, with_files=options.output is not None)
 
 
 def compared_sides(

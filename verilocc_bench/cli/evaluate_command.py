@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
 from verilocc_bench.cli.output_stream import reserved_stdout, tell_objective
 from verilocc_bench.cli.terminal import table_style
@@ -14,7 +13,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (
     Evaluation,
     RunConfiguration,
-    TableStyle,
     allocator_label,
     evaluate_together,
     failure_notes,
@@ -45,7 +43,11 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print(results_json(found[0].document), end="", file=stdout)
         else:
-            _print_results(found, style, stdout)
+            print(results_tables([each.document for each in found], style), file=stdout)
+            for each in found:
+                # Why answers are missing or wrong.
+                for note in failure_notes(allocator_label(each.document["config"]), each.results):
+                    print(wrapped(note, style.width), file=stdout)
             _print_how_to_see_failures(found, options.output_path)
     overall = [each.document["results"][OVERALL] for each in found]
     if all(each["infrastructure_failures"] and not each["samples"] for each in overall):
@@ -55,14 +57,6 @@ def run(options: argparse.Namespace) -> int:
         )
         return UNAVAILABLE
     return 0
-
-
-def _print_results(found: Sequence[Evaluation], style: TableStyle, stdout: TextIO | None) -> None:
-    """Prints the table, and below it why answers are missing or wrong."""
-    print(results_tables([each.document for each in found], style), file=stdout)
-    for each in found:
-        for note in failure_notes(allocator_label(each.document["config"]), each.results):
-            print(wrapped(note, style.width), file=stdout)
 
 
 def _print_how_to_see_failures(found: Sequence[Evaluation], output_path: Path | None) -> None:

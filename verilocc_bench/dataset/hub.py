@@ -56,8 +56,11 @@ def stream_hub(
     with _quiet():
         builder = _builder(name, config, revision)
     if _is_parquet(builder):
-        for url in _urls(name, config, split, builder):
-            yield from _rows_of_url(name, url, row_type)
+        present = dict(builder.config.data_files or {})
+        if split not in present:
+            raise _no_split(name, config, split, list(present))
+        for url in present[split]:
+            yield from _rows_of_url(name, str(url), row_type)
         return
     with _quiet():
         batches = iter(_streamed(name, config, split, builder))
@@ -182,14 +185,6 @@ def _is_parquet(builder: Any) -> bool:
     from datasets.packaged_modules.parquet.parquet import Parquet
 
     return isinstance(builder, Parquet)
-
-
-def _urls(name: str, config: str, split: str, builder: Any) -> list[str]:
-    """The addresses of a split's files."""
-    present = dict(builder.config.data_files or {})
-    if split not in present:
-        raise _no_split(name, config, split, list(present))
-    return [str(url) for url in present[split]]
 
 
 def _rows_of_url(name: str, url: str, row_type: type[RowType]) -> Iterator[RowType]:

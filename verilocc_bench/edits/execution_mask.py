@@ -38,7 +38,11 @@ class VectorPlaces:
 
         The place after the last instruction also stands for the edges out of the block.
         """
-        narrowing, widening = self._first_narrowing_and_widenings(block)
+        if block not in self._places:
+            changes = list(enumerate(self._changes_of(block)))
+            first = next((i for i, change in changes if change & MaskChange.NARROWS), None)
+            self._places[block] = first, [i for i, c in changes if c & MaskChange.WIDENS]
+        narrowing, widening = self._places[block]
         if narrowing is not None and narrowing < index:
             what = f"instruction {narrowing} of bb{block}"
             yield f"{what} may stop threads: not all of them execute what is after it"
@@ -54,15 +58,6 @@ class VectorPlaces:
             instructions = self.function.blocks[block].instructions
             self._changes[block] = [self.target.mask_change(each) for each in instructions]
         return self._changes[block]
-
-    def _first_narrowing_and_widenings(self, block: int) -> tuple[int | None, list[int]]:
-        """The first instruction that may narrow EXEC, and all that may widen it, in order."""
-        if block not in self._places:
-            changes = list(enumerate(self._changes_of(block)))
-            narrowing = next((i for i, change in changes if change & MaskChange.NARROWS), None)
-            widening = [i for i, change in changes if change & MaskChange.WIDENS]
-            self._places[block] = narrowing, widening
-        return self._places[block]
 
     def _wakes(self, block: int) -> bool:
         """True if the first change of EXEC in a block widens it."""

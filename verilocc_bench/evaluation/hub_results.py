@@ -96,24 +96,19 @@ def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
     there = _dataset_id(documents, dataset_id)
     seen = set()
     for source, document in documents.items():
-        if document["config"]["model"] != first["config"]["model"]:
+        config = document["config"]
+        if config["model"] != first["config"]["model"]:
             raise InputError("expected runs of one model", source=source)
-        for identifier, task in _tasks(document):
+        for task, record in document["results"].items():
+            if task == OVERALL and (config["arch"] or config["family"]):
+                continue  # not the overall of the dataset
+            if record["pass@1"] is None:
+                continue
+            identifier = task_id(config, task)
             if identifier in seen:
                 raise InputError(f"a second result for {identifier}", source=source)
             seen.add(identifier)
-            value = document["results"][task]["pass@1"]
-            yield _Result(identifier, value, there, document)
-
-
-def _tasks(document: Document) -> Iterator[tuple[str, str]]:
-    """(task id, task) of each task that is complete and has a figure."""
-    config = document["config"]
-    for task, record in document["results"].items():
-        if task == OVERALL and (config["arch"] or config["family"]):
-            continue  # not the overall of the dataset
-        if record["pass@1"] is not None:
-            yield task_id(config, task), task
+            yield _Result(identifier, record["pass@1"], there, document)
 
 
 def _check_complete(source: str, document: Document, first: Document) -> None:

@@ -88,16 +88,15 @@ def check_schema(document: object, schema: dict[str, Any], source: str | Path) -
     """Raises InputError, with the first wrong place, unless a document follows a JSON Schema."""
     from jsonschema import Draft202012Validator
 
-    errors = Draft202012Validator(schema).iter_errors(document)
-    worst = min(errors, key=_order, default=None)
+    worst = min(
+        Draft202012Validator(schema).iter_errors(document),
+        # The outermost error first: errors within it may follow from it.
+        key=lambda e: (len(e.absolute_path), _pointer(e.absolute_path), str(e.validator)),
+        default=None,
+    )
     if worst is not None:
         place = _pointer(worst.absolute_path)
         raise InputError(f"at {place}: {_expectation(worst)}", source=source)
-
-
-def _order(error: ValidationError) -> tuple[int, str, str]:
-    """Puts the outermost error first: errors within it may follow from it."""
-    return len(error.absolute_path), _pointer(error.absolute_path), str(error.validator)
 
 
 def _pointer(path: Iterable[str | int]) -> str:
@@ -110,6 +109,7 @@ def _expectation(error: ValidationError) -> str:
     """What a rule of the schema expects, in words, and what was found instead."""
     expected: Any = error.validator_value
     found: Any = error.instance
+    schema: Any = error.schema
     shown = json.dumps(found)[:SHOWN_LENGTH]
     match error.validator:
         case "type":
@@ -119,7 +119,13 @@ def _expectation(error: ValidationError) -> str:
             missing = next(key for key in expected if key not in found)
             return f"the key {missing!r} is missing"
         case "additionalProperties":
-            return f"the key {_unknown_key(error.schema, found)[:SHOWN_LENGTH]!r} is unknown"
+            known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+            unknown = next(
+                key
+                for key in found
+                if key not in known and not any(re.search(pattern, key) for pattern in patterns)
+            )
+            return f"the key {unknown[:SHOWN_LENGTH]!r} is unknown"
         case "enum":
             return f"expected one of {', '.join(map(str, expected))}, not {shown}"
         case "minimum":
@@ -132,16 +138,6 @@ def _expectation(error: ValidationError) -> str:
             return f"expected items that are all different, not {shown}"
         case _:
             return f"expected something that is not empty, not {shown}"
-
-
-def _unknown_key(schema: Any, found: Mapping[str, Any]) -> str:
-    """The first key that a strict object of the schema does not have."""
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    return next(
-        key
-        for key in found
-        if key not in known and not any(re.search(pattern, key) for pattern in patterns)
-    )
 
 
 def _check_figures(document: Mapping[str, Any], source: str | Path) -> None:

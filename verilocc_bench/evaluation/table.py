@@ -207,7 +207,11 @@ def _plain_table(
             cell.ljust(width) if place < len(_NAMES) else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
         ]
-        return "  ".join(map(_coloured, padded, codes)).rstrip()
+        coloured = [
+            f"\x1b[{code}m{cell}\x1b[0m" if code else cell
+            for cell, code in zip(padded, codes, strict=True)
+        ]
+        return "  ".join(coloured).rstrip()
 
     no_codes = [""] * len(headings)
     lines = [line(each, no_codes) for each in (upper, lower) if any(each)] + [rule]
@@ -219,10 +223,6 @@ def _plain_table(
         bold = _BOLD if overall and colours is not None else ""
         lines.append(line(row, [";".join(filter(None, (bold, code))) for code in codes]))
     return "\n".join(lines)
-
-
-def _coloured(text: str, code: str) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if code else text
 
 
 def _columns(documents: Sequence[dict[str, Any]]) -> list[_FigureColumn]:

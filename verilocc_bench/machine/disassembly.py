@@ -123,7 +123,7 @@ def parse_instruction(text: str, address: int = 0, size: int = 4) -> CodeInstruc
     modifiers: list[tuple[str, str]] = []
     if pieces:
         words = _split(pieces[-1], " ")
-        while words and _is_modifier(words, mnemonic, only=len(pieces) == 1):
+        while words and _is_modifier(words, mnemonic):
             name, _, value = words.pop().partition(":")
             modifiers.append((name, value))
         pieces[-1] = " ".join(words)
@@ -133,14 +133,14 @@ def parse_instruction(text: str, address: int = 0, size: int = 4) -> CodeInstruc
     )
 
 
-def _is_modifier(words: list[str], mnemonic: str, *, only: bool) -> bool:
+def _is_modifier(words: list[str], mnemonic: str) -> bool:
     """True if the last word is a modifier: it has a colon, or stands behind an operand."""
     if mnemonic == "s_waitcnt":
         return False
     word = words[-1]
     if not _MODIFIER.match(word) or (":" in word and "[" in word.partition(":")[0]):
         return False
-    return ":" in word or len(words) > 1 or (only and False)
+    return ":" in word or len(words) > 1
 
 
 def _split(text: str, separator: str) -> list[str]:

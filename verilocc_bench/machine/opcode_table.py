@@ -236,13 +236,9 @@ def _scalars() -> dict[str, Opcode]:
     return found
 
 
-def _all() -> dict[str, Opcode]:
-    plain = _plain()
-    return {
-        **plain, **_special_cases(plain), **_comparisons(), **_carries(), **_across_lanes(),
-        **_scalars(),
-    }  # fmt: skip
-
-
-OPCODES = _all()
+_PLAIN = _plain()
+OPCODES = {
+    **_PLAIN, **_special_cases(_PLAIN), **_comparisons(), **_carries(), **_across_lanes(),
+    **_scalars(),
+}  # fmt: skip
 """Every opcode except memory, control and matrices, by its name without encoding."""

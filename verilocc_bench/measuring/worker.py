@@ -36,14 +36,12 @@ def main(folder: Path, request: dict[str, Any]) -> None:
                     kernel.close()
                 kernel = LaunchedKernel(gpu, folder, kernels[item["kernel"]], work)
             tell(begin=item)
-            tell(result=_done(kernel, item, request))
+            if request["part"] == "times":
+                result = {"milliseconds": kernel.times(item["sides"], request["rounds"])}
+            elif request["part"] == "libraries":
+                result = measure_library(kernel, request["rounds"])
+            else:
+                result = kernel.bits(item["side"], request["launches"], request["slack"])
+            tell(result=result)
     except (DriverError, Wrong) as error:
         tell(failed=str(error))
-
-
-def _done(kernel: LaunchedKernel, item: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-    if request["part"] == "times":
-        return {"milliseconds": kernel.times(item["sides"], request["rounds"])}
-    if request["part"] == "libraries":
-        return measure_library(kernel, request["rounds"])
-    return kernel.bits(item["side"], request["launches"], request["slack"])

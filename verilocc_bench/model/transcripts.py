@@ -87,31 +87,27 @@ class Transcripts:
         prompt = said.sent
         if prompt is None:
             prompt = [{"role": each.role, "content": each.content} for each in ask.messages]
-        self._file.append(
-            _member(
-                {
-                    "configuration": self.configuration,
-                    "id": request.problem.id,
-                    "sample": request.sample,
-                    "request_seed": request.seed,
-                    "number": number,
-                    "asked": _digest(ask),
-                    "prompt": prompt,
-                    "completion": said.text,
-                    "reasoning": said.reasoning,
-                    "received": said.received,
-                    "message": said.message,
-                    "finish": said.finish.value,
-                    "tokens_in": said.prompt_tokens,
-                    "tokens_out": said.completion_tokens,
-                    "log_probability": sum(said.log_probabilities)
-                    if said.log_probabilities
-                    else None,
-                    "seconds": round(said.seconds, 3),
-                    "seed": how.seed,
-                }
-            )
-        )
+        line = {
+            "configuration": self.configuration,
+            "id": request.problem.id,
+            "sample": request.sample,
+            "request_seed": request.seed,
+            "number": number,
+            "asked": _digest(ask),
+            "prompt": prompt,
+            "completion": said.text,
+            "reasoning": said.reasoning,
+            "received": said.received,
+            "message": said.message,
+            "finish": said.finish.value,
+            "tokens_in": said.prompt_tokens,
+            "tokens_out": said.completion_tokens,
+            "log_probability": sum(said.log_probabilities) if said.log_probabilities else None,
+            "seconds": round(said.seconds, 3),
+            "seed": how.seed,
+        }
+        packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+        self._file.append(packer.compress(json.dumps(line).encode() + b"\n") + packer.flush())
 
     def close(self) -> None:
         """Closes the file."""
@@ -163,11 +159,6 @@ def read_transcripts(folder: Path) -> dict[tuple[str, str, int], list[Exchange]]
 def _digest(ask: Ask) -> str:
     said = repr([(message.role, message.content) for message in ask.messages])
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _member(line: Mapping[str, Any]) -> bytes:
-    packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
-    return packer.compress(json.dumps(line).encode() + b"\n") + packer.flush()
 
 
 def _members(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:

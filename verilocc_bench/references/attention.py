@@ -27,13 +27,9 @@ SOFTCAP = 5.0
 _STATISTICS_TOLERANCE = 2e-5
 
 
-def _window(problem: KernelProblem) -> int:
-    """Shorter than a tile of keys, so that both of its ends cross tiles."""
-    return max(5, problem.integer("block_n") * 3 // 4 + 5)
-
-
 def _scoring(problem: KernelProblem, heads: int) -> Scoring:
-    window = _window(problem)
+    # Shorter than a tile of keys, so that both of its ends cross tiles.
+    window = max(5, problem.integer("block_n") * 3 // 4 + 5)
     scale = float(np.float32(problem.integer("head_dim") ** -0.5))
     problem.set(scale=scale, softcap=SOFTCAP, window=window)
     slopes = np.float32(2.0) ** -(np.arange(heads, dtype=np.float32) + 3)

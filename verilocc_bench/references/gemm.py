@@ -114,11 +114,6 @@ def put_operand(
     return stored
 
 
-def _tolerance(problem: KernelProblem) -> float:
-    wider = _PRECISION_TOLERANCES.get(str(problem.parameters.get("precision")), 0.0)
-    return max(problem.tolerance, wider)
-
-
 def _operands(
     problem: KernelProblem, m: int, n: int, k: int, *batch: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -158,9 +153,9 @@ def _plain(problem: KernelProblem, batches: int | None) -> tuple[int, tuple[int,
         wanted = np.asarray(wanted + residual, np.float64)
     tiles, sample = sampled_tiles(problem, m, n)
     written = sampled_elements(problem, m, n, sample)
-    c = problem.expect(
-        "c", wanted, out, apart="ldc", tolerance=_tolerance(problem), written=written
-    )
+    wider = _PRECISION_TOLERANCES.get(str(problem.parameters.get("precision")), 0.0)
+    tolerance = max(problem.tolerance, wider)
+    c = problem.expect("c", wanted, out, apart="ldc", tolerance=tolerance, written=written)
     problem.set(ldc=c.shape[-1])
     if batch:
         problem.set(batch_c=c[0].size)

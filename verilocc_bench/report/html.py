@@ -47,6 +47,9 @@ def render_html(sections: Sequence[ComparableRuns], samples: str | None = None) 
     shown = [_section(number, section) for number, section in enumerate(sections)]
     data = {str(each["number"]): each.pop("data") for each in shown}
     scripts = (_vega(), (folder / "report.js").read_text("utf-8"))
+    hashes = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
     count = sum(len(section.runs) for section in sections)
     # JSON that cannot end the element it stands in.
     text = json.dumps(_printable(data), separators=(",", ":"), sort_keys=True)
@@ -56,7 +59,7 @@ def render_html(sections: Sequence[ComparableRuns], samples: str | None = None) 
         sections=shown,
         samples=samples,
         style=page_style(),
-        policy=_policy(scripts),
+        policy=policy,
         data=text.replace("<", "\\u003c"),
         scripts=scripts,
     )
@@ -94,14 +97,6 @@ def _vega() -> str:
         raise MissingExtraError("vl-convert-python", "report", "a report in HTML") from None
     script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    hashes = [
-        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
-    ]
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
-    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
 
 
 def _section(number: int, section: ComparableRuns) -> dict[str, Any]:

@@ -122,9 +122,12 @@ class Oracle:
             return False
         bases: dict[int, tuple[str, int]] = {}
         for number, register_class in enumerate(classes):
-            key = (answer[f"%{number}"], register_class)
+            name = answer[f"%{number}"]
+            key = (name, register_class)
             if key not in self._bases:
-                self._bases[key] = self._legal_base(*key)
+                found = self._base(name, register_class.width)
+                is_legal = found is not None and self._is_legal(found, register_class)
+                self._bases[key] = found if is_legal else None
             base = self._bases[key]
             if base is None:
                 return False
@@ -145,11 +148,6 @@ class Oracle:
             return found
 
         return all(units(definition) == units(use) for definition, use in self._ties)
-
-    def _legal_base(self, name: str, register_class: RegisterClass) -> tuple[str, int] | None:
-        """The (file, index) of a name; None for an unknown or illegal register."""
-        base = self._base(name, register_class.width)
-        return base if base is not None and self._is_legal(base, register_class) else None
 
     def _base(self, name: str, width: int) -> tuple[str, int] | None:
         for file in self.function.files:

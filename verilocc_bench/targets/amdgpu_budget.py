@@ -64,9 +64,11 @@ def budget_from_attributes(
     """
     sizes = _group_sizes(attributes, max_threads)
     least_waves, most_waves = _waves_per_eu(sizes, attributes)
-    vector = _cap(
-        attributes.get("amdgpu-num-vgpr"), 2, _min_vector(most_waves), _max_vector(least_waves)
-    )
+    vector = _max_vector(least_waves)
+    requested = attributes.get("amdgpu-num-vgpr")
+    if requested is not None:
+        least = 0 if most_waves >= MAXIMUM_WAVES else _max_vector(most_waves + 1) + 1
+        vector = min(max(2 * _number(requested), least), vector)
     vgprs, agprs = _divide(vector, attributes.get("amdgpu-agpr-alloc"))
     sgprs = _scalar(arch, attributes, least_waves, most_waves)
     return Budget(vgprs, agprs, sgprs, most_waves)
@@ -136,14 +138,6 @@ def _most_waves(sizes: tuple[int, int], lds_bytes: int) -> int:
 
 def _max_vector(waves: int) -> int:
     return VECTOR_REGISTERS // waves // VECTOR_GRANULARITY * VECTOR_GRANULARITY
-
-
-def _min_vector(waves: int) -> int:
-    return 0 if waves >= MAXIMUM_WAVES else _max_vector(waves + 1) + 1
-
-
-def _cap(requested: str | None, scale: int, least: int, most: int) -> int:
-    return most if requested is None else min(max(scale * _number(requested), least), most)
 
 
 def _divide(vector: int, agpr_alloc: str | None) -> tuple[int, int]:

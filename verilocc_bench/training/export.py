@@ -8,7 +8,6 @@ among them. What comes back is the folder `adapter`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -48,8 +47,9 @@ def export(recipe: Recipe, data: DatasetRequest, folder: Path) -> Path:
     learnt = learnt_of(recipe, (network, tokenizer), rows, data, folder)
     shards = folder / "shards"
     shards.mkdir(exist_ok=True)
-    for number, chosen in enumerate(_cut(np.diff(learnt.examples.starts))):
-        learnt.examples.take(chosen).save(shards / f"{number:04}.npz")
+    shard_of = np.cumsum(np.diff(learnt.examples.starts)) // SHARD_TOKENS
+    for number, shard in enumerate(np.unique(shard_of)):
+        learnt.examples.take(np.flatnonzero(shard_of == shard)).save(shards / f"{number:04}.npz")
     network.to(torch.bfloat16).save_pretrained(folder / "base", max_shard_size=BASE_SHARD)
     tokenizer.save_pretrained(folder / "base")
     settings = {
@@ -68,9 +68,3 @@ def export(recipe: Recipe, data: DatasetRequest, folder: Path) -> Path:
     write_atomically(folder / "launcher.py", launcher)
     write_atomically(folder / "settings.json", json.dumps(settings, indent=2) + "\n")
     return folder
-
-
-def _cut(lengths: Sequence[int] | np.ndarray) -> list[np.ndarray]:
-    """The numbers of the examples of each shard."""
-    shard = np.cumsum(lengths) // SHARD_TOKENS
-    return [np.flatnonzero(shard == each) for each in np.unique(shard)]

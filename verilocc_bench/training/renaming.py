@@ -54,10 +54,12 @@ def rename(problem: AllocationProblem, answer: Mapping[str, str], seed: int) -> 
         for file in problem.target.files
         if not file.unit_names  # few, and each has a meaning of its own
     }
-    return {
-        f"%{place.register}": _name(problem, place, moves.get(place.base.file, {}))
-        for place in places
-    }
+    found: dict[str, str] = {}
+    for place in places:
+        file, index = place.base.file, place.base.index
+        base = PhysicalRegister(file, moves.get(file, {}).get(index, index))
+        found[f"%{place.register}"] = placements.legal[place.kind][placements.unit(base)]
+    return found
 
 
 def renamed(
@@ -76,11 +78,6 @@ class _PlacedRegister:
     register: int
     kind: RegisterClass
     base: PhysicalRegister
-
-
-def _name(problem: AllocationProblem, place: _PlacedRegister, move: Mapping[int, int]) -> str:
-    base = PhysicalRegister(place.base.file, move.get(place.base.index, place.base.index))
-    return problem.placements.legal[place.kind][problem.placements.unit(base)]
 
 
 def _move(

@@ -33,7 +33,7 @@ from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.training.card import CARD, write_card
 from verilocc_bench.training.examples import Examples, make_examples, read_shards
 from verilocc_bench.training.network import adapted, begin, device_name, write_model
-from verilocc_bench.training.recipe import ExampleSource, ModelRecipe, Recipe
+from verilocc_bench.training.recipe import ModelRecipe, Recipe
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 from verilocc_bench.training.trainers import (
     Learnt,
@@ -208,15 +208,13 @@ def _validation(
     if recipe.validation_split is None or not recipe.validation_examples:
         return None
     rows = load_rows(data.dataset, split=recipe.validation_split, revision=data.revision).rows
-    sources = tuple(
-        dataclasses.replace(
-            source,
-            functions=_validation_functions(recipe, source),
-            orderings=0,
-        )
-        for source in recipe.sources
-    )
-    smaller = dataclasses.replace(recipe, sources=sources)
+    sources = []
+    for source in recipe.sources:
+        # With windows a function has about a hundred examples; else it is one.
+        examples = 100 if get_prompt_format(source.format).has_windows else 1
+        functions = max(1, recipe.validation_examples // examples // len(recipe.sources))
+        sources.append(dataclasses.replace(source, functions=functions, orderings=0))
+    smaller = dataclasses.replace(recipe, sources=tuple(sources))
     try:
         found = make_examples(smaller, tokenizer, rows, output / "validation", data.jobs)
     except InputError as error:
@@ -224,15 +222,6 @@ def _validation(
         raise InputError(message, source=f"split {recipe.validation_split!r}") from None
     most = min(len(found), recipe.validation_examples)
     return found.take(np.linspace(0, len(found) - 1, most).astype(np.int64))
-
-
-def _validation_functions(recipe: Recipe, source: ExampleSource) -> int:
-    """The number of functions that hold about a source's share of the examples.
-
-    With windows a function has about a hundred examples; else it is one.
-    """
-    examples = 100 if get_prompt_format(source.format).has_windows else 1
-    return max(1, recipe.validation_examples // examples // len(recipe.sources))
 
 
 def _base(model: ModelRecipe) -> dict[str, Any]:

@@ -189,6 +189,8 @@ def _captured_code(
     )
     name = f"sm_{arch}" if backend == "cuda" else str(arch)
     kernel = str(metadata["name"])
+    function = getattr(source, "fn", None)
+    source_text = str(getattr(function, "src", None) or getattr(source, "src", ""))
     return CapturedCode(
         CapturedPoint(name, kernel, _parameters(source, metadata, name)),
         CompiledKernel(
@@ -196,7 +198,7 @@ def _captured_code(
             num_warps=int(metadata["num_warps"]),
             shared_memory_bytes=int(metadata["shared"]),
             triton_version=str(metadata["triton_version"]),
-            source_hash=hashlib.sha256(_source_text(source).encode()).hexdigest(),
+            source_hash=hashlib.sha256(source_text.encode()).hexdigest(),
             ptx=texts.get(".ptx", ""),
         ),
     )
@@ -228,11 +230,6 @@ def _attribute_words(name: str, value: Any) -> str:
     """What Triton knows of an argument: `16` where it is divisible by 16, `range32` of a buffer."""
     short = {"tt.divisibility": "", "tt.pointer_range": "range"}.get(name, f"{name}=")
     return f"{short}{value}"
-
-
-def _source_text(source: Any) -> str:
-    function = getattr(source, "fn", None)
-    return str(getattr(function, "src", None) or getattr(source, "src", ""))
 
 
 def _problem(row: Any, raw: Any) -> Problem:

@@ -83,7 +83,12 @@ class TritonAllocator:
         with _guard:
             _remove_last(_entered, self)
             if not _entered:
-                _uninstall(import_triton().knobs)
+                knobs = import_triton().knobs
+                # Somebody else's hook, set since then, stays.
+                if knobs.runtime.add_stages_inspection_hook is _hook:
+                    knobs.runtime.add_stages_inspection_hook = _before["hook"]
+                if knobs.compilation.listener is _listener:
+                    knobs.compilation.listener = _before["listener"]
         own = list(_of_thread.get())
         if self in own:
             _remove_last(own, self)
@@ -230,14 +235,6 @@ def _active() -> TritonAllocator | None:
             if any(one is each for each in _entered):
                 return one
         return _entered[-1] if _entered else None
-
-
-def _uninstall(knobs: Any) -> None:
-    # Somebody else's hook, set since then, stays.
-    if knobs.runtime.add_stages_inspection_hook is _hook:
-        knobs.runtime.add_stages_inspection_hook = _before["hook"]
-    if knobs.compilation.listener is _listener:
-        knobs.compilation.listener = _before["listener"]
 
 
 def _hook(*arguments: Any) -> tuple[str, str] | None:

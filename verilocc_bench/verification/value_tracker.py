@@ -102,12 +102,6 @@ class ValueTracker:
         first = self.problem.liveness.lane_offsets[location.register] + location.first
         return range(first, first + location.count)
 
-    def _known(self, units: FixedUnits) -> list[int]:
-        """The lanes of destroyed units; units where no virtual register may lie have none."""
-        numbers = range(units.first, units.first + units.count)
-        lanes = [self._fixed.get((units.file, index)) for index in numbers]
-        return [lane for lane in lanes if lane is not None]
-
     def literal(self, guard: Guard | None) -> Literal | None:
         """The predicate and the value that it has when an instruction with this guard acts."""
         return None if guard is None else (self.lanes(guard.location)[0], not guard.negated)
@@ -128,7 +122,11 @@ class ValueTracker:
                 whole = VirtualLanes(location.register, 0, classes[location.register].width)
                 ended.update(self.lanes(whole))
         for units in instruction.destroys:
-            ended.update(self._known(units))
+            for unit in range(units.first, units.first + units.count):
+                # A unit where no virtual register may lie has no lane.
+                fixed = self._fixed.get((units.file, unit))
+                if fixed is not None:
+                    ended.add(fixed)
         ended |= defined
         for lane in read | ended if guard is None else read | ended | {guard[0]}:
             guards = guard is not None and guard[0] == lane
@@ -222,7 +220,12 @@ class ValueTracker:
         read, survives, known = self._forwards(lane, block, start, known)
         if read is not None:
             return block, read
-        return self._read_after(lane, block, known) if survives else None
+        if not survives:
+            return None
+        key = lane, block, known
+        if key not in self._reads:
+            self._reads[key] = self._search(lane, block, known)
+        return self._reads[key]
 
     def known_after(self, place: Place, known: Literal | None) -> Literal | None:
         """The known predicate value, or None if the instruction at a place writes the predicate."""
@@ -256,13 +259,6 @@ class ValueTracker:
             if event.ends and acts:
                 return None, False, None
         return None, True, known if fence == self._lengths[block] else None
-
-    def _read_after(self, lane: int, block: int, known: Literal | None) -> Place | None:
-        """The nearest reader beyond the end of a block."""
-        key = lane, block, known
-        if key not in self._reads:
-            self._reads[key] = self._search(lane, block, known)
-        return self._reads[key]
 
     def _search(self, lane: int, block: int, known: Literal | None) -> Place | None:
         """The nearest reader beyond the end of a block, block by block in order of distance."""

@@ -66,15 +66,11 @@ class IndependentVerifier:
         told, untold = self._checker.judge(answer.assignment, edits, findings)
         if told or untold:
             return Verdict(problem.id, False, told, None, None, untold)
-        used = self._registers_used(answer)
-        return Verdict(problem.id, True, (), used, problem.occupancy(used))
-
-    def _registers_used(self, answer: Answer) -> dict[str, int]:
-        target = self.problem.target
-        highest = dict.fromkeys((file.name for file in target.files), 0)
+        highest = dict.fromkeys((file.name for file in problem.target.files), 0)
         for file, end in self._ends(answer):
             highest[file] = max(highest[file], end)
-        return {VECTOR: target.vector_use(highest), **highest}
+        used = {VECTOR: problem.target.vector_use(highest), **highest}
+        return Verdict(problem.id, True, (), used, problem.occupancy(used))
 
     def _ends(self, answer: Answer) -> Iterator[tuple[str, int]]:
         """(file, index after the last unit) of every register that the answer or function names."""

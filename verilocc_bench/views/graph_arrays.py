@@ -175,7 +175,9 @@ def _ranges_and_conflicts(problem: AllocationProblem) -> Arrays:
     at, point = _virtual(problem, ranges.defined)
     register, place = _owners(problem)
     pairs = conflicts.pairs.astype(np.int32).T
-    blocked = [(number, *_base(problem, unit)) for number, unit in conflicts.fixed.tolist()]
+    files = _file_numbers(problem)
+    fixed = ((n, problem.placements.register(unit)) for n, unit in conflicts.fixed.tolist())
+    blocked = [(number, files[base.file], base.index) for number, base in fixed]
     return {
         "live_register": register[lane],
         "live_lane": place[lane],
@@ -203,11 +205,6 @@ def _owners(problem: AllocationProblem) -> tuple[Integers, Integers]:
     register = np.repeat(np.arange(len(widths), dtype=np.int32), widths)
     firsts = np.array(problem.liveness.lane_offsets, np.int32)
     return register, np.arange(len(register), dtype=np.int32) - firsts[register]
-
-
-def _base(problem: AllocationProblem, unit: int) -> tuple[int, int]:
-    register = problem.placements.register(unit)
-    return _file_numbers(problem)[register.file], register.index
 
 
 def _ties(problem: AllocationProblem) -> Arrays:

@@ -72,11 +72,17 @@ class Label:
                 return None
             columns = columns[1:]
         for column in columns:
-            found = _json_column(row, column)
+            found: Any = _json_column(row, column)
             if found is not None and self.kind is _Kind.ALTERNATIVE:
                 found = found.get(self.source)
-            if found is not None:
-                return _checked(found, row, column)
+            if found is None:
+                continue
+            if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+                raise InputError(
+                    f'the column {column!r} must hold answers such as {{"%0": "v4"}}',
+                    source=_name(row),
+                )
+            return found
         return None
 
 
@@ -134,14 +140,6 @@ def _json_column(row: AnyRow, column: str) -> dict[str, Any] | None:
     if not isinstance(document, dict):
         raise InputError(f"the column {column!r} must hold a JSON object", source=_name(row))
     return document
-
-
-def _checked(answer: Any, row: AnyRow, column: str) -> dict[str, str]:
-    if not isinstance(answer, dict) or not all(isinstance(v, str) for v in answer.values()):
-        raise InputError(
-            f'the column {column!r} must hold answers such as {{"%0": "v4"}}', source=_name(row)
-        )
-    return answer
 
 
 def _name(row: AnyRow) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
 from verilocc_bench.allocators.exact.minimizing import minimize
-from verilocc_bench.allocators.search.placement_model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds import proves_infeasible, why_infeasible
 from verilocc_bench.analysis.lower_bounds.shapes import file_group
@@ -38,17 +38,13 @@ def constraint_programming(problem: AllocationProblem) -> Assignment:
     scored = set(file_group(problem.function, problem.target, VECTOR))
     for model in placement_models(problem):
         if scored.isdisjoint(model.files):
-            assignment |= _placed(problem, model)
+            # Any placement will do.
+            budgets = {file.name: file.count for file in problem.function.files}
+            result = solve(model, budgets, deterministic_time=DETERMINISTIC_TIME)
+            if result.bases is None:
+                why = "proved infeasible" if result.status is ExactStatus.INFEASIBLE else "unknown"
+                raise AllocationFailed(f"{why} within the budget: {' and '.join(model.files)}")
+            assignment |= model.assignment(result.bases)
     if len(assignment) < len(problem.function.virtual_registers):
         raise AllocationFailed("proved infeasible: some class has no legal register")
     return assignment
-
-
-def _placed(problem: AllocationProblem, model: PlacementModel) -> Assignment:
-    """Any placement of another group of files within its budgets."""
-    budgets = {file.name: file.count for file in problem.function.files}
-    result = solve(model, budgets, deterministic_time=DETERMINISTIC_TIME)
-    if result.bases is None:
-        why = "proved infeasible" if result.status is ExactStatus.INFEASIBLE else "unknown"
-        raise AllocationFailed(f"{why} within the budget: {' and '.join(model.files)}")
-    return model.assignment(result.bases)

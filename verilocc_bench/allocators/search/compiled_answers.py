@@ -136,7 +136,10 @@ class Climb:
         for turn in range(self.compiled.count):
             placement, from_own = next(given, None) or self._new_neighbour(turn, budget.seed)
             if self._key(placement) not in self._seen:
-                self._take(placement, self._cost(placement), from_own=from_own)
+                assignment: Assignment = {}
+                for model in self.models:
+                    assignment |= model.assignment(placement[model.files])
+                self._take(placement, self.compiled.cost(assignment), from_own=from_own)
 
     @cached_property
     def _costs(self) -> tuple[dict[tuple[str, ...], CodeCosts], ...]:
@@ -207,9 +210,3 @@ class Climb:
 
     def _key(self, placement: Placement) -> tuple[bytes, ...]:
         return tuple(placement[model.files].tobytes() for model in self.models)
-
-    def _cost(self, placement: Placement) -> CodeCost:
-        assignment: Assignment = {}
-        for model in self.models:
-            assignment |= model.assignment(placement[model.files])
-        return self.compiled.cost(assignment)

@@ -57,14 +57,6 @@ def _first_fit(model: PlacementModel, order: Iterable[int]) -> Integers | None:
         return None
 
 
-def _linear_scan(model: PlacementModel, _: SearchOptions) -> Integers | None:
-    return _first_fit(model, scan_order(model.problem))
-
-
-def _graph_coloring(model: PlacementModel, _: SearchOptions) -> Integers | None:
-    return _first_fit(model, coloring_order(model.problem))
-
-
 def _ejection(model: PlacementModel, options: SearchOptions) -> Integers | None:
     """Tries each order of first fit with few dead ends, then each with more."""
     orders = [
@@ -102,8 +94,8 @@ def _exact(model: PlacementModel, options: SearchOptions) -> Integers | None:
 
 
 _FALLBACKS: dict[str, Fallback] = {
-    "linear-scan": _linear_scan,
-    "graph-coloring": _graph_coloring,
+    "linear-scan": lambda model, _: _first_fit(model, scan_order(model.problem)),
+    "graph-coloring": lambda model, _: _first_fit(model, coloring_order(model.problem)),
     "ejection": _ejection,
     "cp-sat": _exact,
 }

@@ -153,19 +153,19 @@ def placement_models(problem: AllocationProblem) -> list[PlacementModel]:
 
     Virtual registers of classes without any legal base are in no model.
     """
+    classes = problem.function.virtual_registers
     nodes = _tied_nodes(problem)
     pairs = _excluding_lanes(problem.liveness)
     models = []
     for files in file_groups(problem):
-        own = [n for n in nodes if _files(problem, n) & set(files)]
+        own = [
+            node
+            for node in nodes
+            if any(file in files for r, _ in node.members for file in classes[r].files)
+        ]
         if own:
             models.append(_make_model(problem, files, own, pairs))
     return models
-
-
-def _files(problem: AllocationProblem, node: PlacementNode) -> set[str]:
-    classes = problem.function.virtual_registers
-    return set().union(*(classes[register].files for register, _ in node.members))
 
 
 def _tied_nodes(problem: AllocationProblem) -> list[PlacementNode]:

@@ -67,7 +67,6 @@ from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.false_dependences import FalseDependence, false_dependences
 from verilocc_bench.analysis.lower_bounds import (
     LowerBound,
-    Shape,
     check_certificate,
     lower_bound,
     proves_infeasible,
@@ -116,21 +115,16 @@ class Search:
     @property
     def found(self) -> Found | None:
         """The best assignment so far; None while some virtual register has no place."""
-        assignment = self._assignment()
+        assignment: Assignment = {}
+        for model in self._models:
+            if model.files in self._placed:
+                assignment |= model.assignment(self._placed[model.files])
         if len(assignment) < len(self.problem.function.virtual_registers):
             return None
         registers = self.problem.target.vector_use(self._used())
         sources = dict.fromkeys(self._sources.values())
         source = "+".join(sources) or SEARCH
         return Found(dict(sorted(assignment.items())), registers, self.bound, source)
-
-    def _assignment(self) -> Assignment:
-        """The places of the virtual registers that have one."""
-        assignment: Assignment = {}
-        for model in self._models:
-            if model.files in self._placed:
-                assignment |= model.assignment(self._placed[model.files])
-        return assignment
 
     def run(self) -> Found:
         """Returns the best assignment found.
@@ -170,10 +164,8 @@ class Search:
     def _shapes(self, model: PlacementModel) -> Shapes:
         if not self._is_scored(model):
             return scalar_shapes(model)
-        return vector_shapes(model, self._beside(model), self._is_refuted)
-
-    def _is_refuted(self, shape: Shape) -> bool:
-        return self._bounds.refute(shape) is not None
+        refute = self._bounds.refute
+        return vector_shapes(model, self._beside(model), lambda shape: refute(shape) is not None)
 
     def _beside(self, model: PlacementModel) -> dict[str, int]:
         """The units of the other scored files that are taken, or that must be."""

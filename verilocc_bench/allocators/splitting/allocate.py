@@ -63,7 +63,12 @@ def split_allocate(problem: AllocationProblem) -> Assignment | Answer:
         attempt = _Splitter(Crowding(problem, _with_homes(problem, crowded))).run()
     except AllocationFailed:
         return spill_everywhere(problem)
-    return _answer(attempt, assignment)
+    for each in attempt.placed:
+        assignment |= each.assignment
+    edits = attempt.rewritten.edits
+    if not (edits.new or edits.insertions or edits.replacements):
+        return dict(sorted(assignment.items()))
+    return Answer(answer_from_assignment(attempt.problem, assignment), edits)
 
 
 def _with_homes(
@@ -91,17 +96,6 @@ def _may_fit(problem: AllocationProblem, model: PlacementModel) -> bool:
             changes[first] += 1
             changes[last + 1] -= 1
     return max(accumulate(changes)) <= available(problem, model.files)
-
-
-def _answer(attempt: Attempt, others: Assignment) -> Assignment | Answer:
-    """The answer of a complete attempt; `others` has the registers of other files."""
-    problem, edits = attempt.problem, attempt.rewritten.edits
-    assignment = dict(others)
-    for each in attempt.placed:
-        assignment |= each.assignment
-    if not (edits.new or edits.insertions or edits.replacements):
-        return dict(sorted(assignment.items()))
-    return Answer(answer_from_assignment(problem, assignment), edits)
 
 
 class _Splitter:

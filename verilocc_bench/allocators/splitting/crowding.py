@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from verilocc_bench.allocators.splitting.candidates import Candidates, UnitTraits
 from verilocc_bench.allocators.splitting.demand import lane_counts, lanes_of, live_masks
 from verilocc_bench.allocators.splitting.loop_nest import find_loops
-from verilocc_bench.allocators.splitting.regions import UnitRegions, find_regions
+from verilocc_bench.allocators.splitting.regions import find_regions
 from verilocc_bench.allocators.splitting.sites import Sites
 from verilocc_bench.allocators.splitting.split_flow import held_lanes
 from verilocc_bench.allocators.splitting.split_units import spill_units
@@ -85,18 +85,15 @@ class Crowding:
             writes = [access for access in each.unit.accesses if access.writes]
             if len(writes) == 1 and writes[0].certain:
                 block, index = writes[0].block, writes[0].index
-                if self._makes_constant(each, block, index):
+                instruction = self.problem.function.blocks[block].instructions[index]
+                if (
+                    instruction.opcode in self.problem.target.constant_opcodes
+                    and not instruction.uses
+                    and len(instruction.definitions) == 1
+                    and instruction.definitions[0].location.count == len(each.unit.lanes)
+                ):
                     found[number] = At(block, index)
         return found
-
-    def _makes_constant(self, each: UnitRegions, block: int, index: int) -> bool:
-        instruction = self.problem.function.blocks[block].instructions[index]
-        return (
-            instruction.opcode in self.problem.target.constant_opcodes
-            and not instruction.uses
-            and len(instruction.definitions) == 1
-            and instruction.definitions[0].location.count == len(each.unit.lanes)
-        )
 
 
 def narrowed_classes(

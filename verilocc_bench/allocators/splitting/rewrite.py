@@ -236,7 +236,11 @@ class _Rewriter:
         made = []
         transfers = []
         for lane in self.units[each.unit].unit.lanes:
-            home = VirtualLanes(self._home(each.unit, lane), 0, 1)
+            key = each.unit, lane
+            if key not in self.home_registers:
+                self.home_registers[key] = len(self.classes)
+                self.classes.append(self.homes.registers[each.unit])
+            home = VirtualLanes(self.home_registers[key], 0, 1)
             own = VirtualLanes(each.web.name, lane - each.web.first, 1)
             to, source = (home, own) if each.is_store else (own, home)
             transfers.append(Transfer(self._span(to), self._span(source)))
@@ -286,13 +290,6 @@ class _Rewriter:
             self.slots[register] = self.next_slot
             self.next_slot += width
         return self.slots[register]
-
-    def _home(self, unit: int, lane: int) -> int:
-        key = unit, lane
-        if key not in self.home_registers:
-            self.home_registers[key] = len(self.classes)
-            self.classes.append(self.homes.registers[unit])
-        return self.home_registers[key]
 
     def _span(self, lanes: VirtualLanes) -> RegisterSpan:
         if lanes.count == self.classes[lanes.register].width:

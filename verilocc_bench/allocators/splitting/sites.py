@@ -43,16 +43,15 @@ class Sites:
 
     def before(self, block: int, index: int, *, masked: bool) -> bool:
         """True if code can be inserted before an instruction, or at the end of a block."""
-        return index in self._range(block, masked) and index <= self._last(block)
+        if index not in self._range(block, masked):
+            return False
+        if block not in self._last_places:
+            self._last_places[block] = last_place(self.function, self.target, block)
+        return index <= self._last_places[block]
 
     def on_edge(self, source: int, *, masked: bool) -> bool:
         """True if code can be inserted on the edges out of a block."""
         return len(self.function.blocks[source].instructions) in self._range(source, masked)
-
-    def _last(self, block: int) -> int:
-        if block not in self._last_places:
-            self._last_places[block] = last_place(self.function, self.target, block)
-        return self._last_places[block]
 
     def weight(self, block: int) -> int:
         """The weight of one lane in a block."""

@@ -150,7 +150,10 @@ def _maximal(rows: list[int]) -> list[tuple[int, int]]:
         begun = mask & ~rows[point - 1] if point else mask
         if not begun:
             continue  # the point before has all these lanes, and more
-        rare = min((spans[lane] for lane in iterate_bits(begun)), key=_length)
+        rare = min(
+            (spans[lane] for lane in iterate_bits(begun)),
+            key=lambda stretches: sum(end - start for start, end in stretches),
+        )
         places = (place for start, end in rare for place in range(start, end))
         if not any(place in kept and mask & ~kept[place] == 0 for place in places):
             kept[point] = mask
@@ -170,7 +173,3 @@ def _spans(rows: list[int]) -> dict[int, list[tuple[int, int]]]:
                 begun[lane] = point
         before = mask
     return spans
-
-
-def _length(stretches: list[tuple[int, int]]) -> int:
-    return sum(end - start for start, end in stretches)

@@ -41,8 +41,12 @@ class Demands:
     @classmethod
     def of(cls, problem: AllocationProblem, files: tuple[str, ...]) -> Demands:
         """The demands of a problem's files. Linear in segments and in kinds times points."""
+        kinds: list[Kind] = []
+        for register_class in problem.function.virtual_registers:
+            kinds += [(register_class, lane) for lane in range(register_class.width)]
+        kinds += problem.liveness.fixed_lanes
         numbers: dict[Kind, int] = {}
-        kind_of_lane = [numbers.setdefault(k, len(numbers)) for k in _lane_kinds(problem)]
+        kind_of_lane = [numbers.setdefault(k, len(numbers)) for k in kinds]
         points = len(problem.liveness.points)
         changes = np.zeros((len(numbers), points + 1), np.int64)
         rows = lanes_apart(problem, files)
@@ -105,14 +109,6 @@ def units_of_kind(problem: AllocationProblem, kind: Kind, shape: Shape) -> froze
         legal = problem.placements.legal[register_class]
         found += [b + lane for b in legal if first_unit[file] <= b <= last]
     return frozenset(found)
-
-
-def _lane_kinds(problem: AllocationProblem) -> list[Kind]:
-    kinds: list[Kind] = []
-    for register_class in problem.function.virtual_registers:
-        kinds += [(register_class, lane) for lane in range(register_class.width)]
-    kinds += problem.liveness.fixed_lanes
-    return kinds
 
 
 def _is_in(kind: Kind, files: tuple[str, ...]) -> bool:

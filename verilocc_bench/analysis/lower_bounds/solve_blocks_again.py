@@ -83,7 +83,9 @@ def no_filling_exists(problem: AllocationProblem, refutation: Refutation) -> boo
     load_cp_model()
     from ortools.sat.python import cp_model
 
-    cuts = {c: _cut(problem, c) for c in _classes(problem, refutation)}
+    classes = problem.function.virtual_registers
+    held = {classes[register] for clique in refutation.cliques for register, _ in clique.lanes}
+    cuts = {c: _cut(problem, c) for c in held}
     pieces = _pieces(problem, refutation, cuts)
     model = cp_model.CpModel()
     size = max((kind.length for kind, _ in pieces), default=1)
@@ -96,12 +98,6 @@ def no_filling_exists(problem: AllocationProblem, refutation: Refutation) -> boo
     solver.parameters.cp_model_presolve = False
     solver.parameters.catch_sigint_signal = False
     return bool(solver.solve(model) == cp_model.INFEASIBLE)
-
-
-def _classes(problem: AllocationProblem, refutation: Refutation) -> set[RegisterClass]:
-    """The classes of the registers that have lanes in the cliques."""
-    classes = problem.function.virtual_registers
-    return {classes[register] for clique in refutation.cliques for register, _ in clique.lanes}
 
 
 def _cut(problem: AllocationProblem, register_class: RegisterClass) -> Cut:

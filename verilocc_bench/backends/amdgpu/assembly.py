@@ -97,7 +97,8 @@ def count_code(assembly: str, function: str) -> CodeCounts:
     for block in blocks:
         weight = LOOP_WEIGHT**block.depth
         for instruction in block.instructions:
-            kinds[_kind(instruction)] += 1
+            kind = next((k for k, p in _PATTERNS.items() if p.match(instruction)), "other")
+            kinds[kind] += 1
             for name, count in _counted(instruction).items():
                 total[name] += count
                 weighted[name] += weight * count
@@ -218,10 +219,6 @@ def _successors(block: _Block, index: int, count: int, numbers: dict[str, int]) 
     if not _LEAVES.fullmatch(opcode) and index + 1 < count and index + 1 not in found:
         found.append(index + 1)
     return tuple(found)
-
-
-def _kind(instruction: str) -> str:
-    return next((k for k, pattern in _PATTERNS.items() if pattern.match(instruction)), "other")
 
 
 def _counted(instruction: str) -> dict[str, int]:

@@ -74,7 +74,10 @@ def with_dynamic_sizes(assembly: str, kernels: Collection[str]) -> str:
     # From the last entry on, so that places before it stay.
     for at, end in reversed(list(zip(bounds, [*bounds[1:], len(assembly)], strict=True))):
         name = _ENTRY_NAME.search(assembly, at, end)
-        if name is not None and _spelled(name[1]) & set(kernels):
+        if name is None:
+            continue
+        plain = str(yaml.safe_load(f"[{name[1]}]")[0])
+        if {plain, f'"{plain}"'} & set(kernels):  # LLVM IR may quote it
             assembly = assembly[:at] + _with_size(assembly[at:end]) + assembly[end:]
     return assembly
 
@@ -91,9 +94,3 @@ def _with_size(entry: str) -> str:
         f"        .value_kind:     {_SIZE}\n"
     )
     return entry[: before.end()] + added + entry[before.end() :]
-
-
-def _spelled(name: str) -> set[str]:
-    """The spellings of a name of the metadata in LLVM IR."""
-    plain = str(yaml.safe_load(f"[{name}]")[0])
-    return {plain, f'"{plain}"'}

@@ -56,9 +56,16 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> MachineKerne
     Raises InputError with the line if the file is not machine IR of the target, or
     if this package does not support the function.
     """
-    if is_code_object(data):
-        return _read_code_object(data, source, options)
-    return _kernel(_open(data, source, options), options.function, options.max_threads)
+    if not is_code_object(data):
+        return _kernel(_open(data, source, options), options.function, options.max_threads)
+    try:
+        code = load_code_object(data).kernel(options.function)
+        _check_architecture(code.arch, options, source)
+        return recovered_kernel(data, code, str(source), options.max_threads)[0]
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=source) from None
+    except InputError as error:
+        raise error.located(source) from None
 
 
 def read_kernels(
@@ -114,17 +121,6 @@ def recovered_kernel(
     parts = kernel.code
     others = check_encoding(recovered, parts.machine, parts.normalized, label)
     return replace(kernel, name=code.name, label=answer), others
-
-
-def _read_code_object(data: bytes, source: Path, options: ReadOptions) -> MachineKernel:
-    try:
-        code = load_code_object(data).kernel(options.function)
-        _check_architecture(code.arch, options, source)
-        return recovered_kernel(data, code, str(source), options.max_threads)[0]
-    except RejectedKernel as rejection:
-        raise InputError(rejection.reason, source=source) from None
-    except InputError as error:
-        raise error.located(source) from None
 
 
 def _read_code_objects(
@@ -194,22 +190,17 @@ def _open(data: bytes, source: Path, options: ReadOptions) -> _OpenedFile:
     if target.vendor != _VENDOR:
         raise InputError(f"expected a cubin for {target.name}, this is text", source=source)
     if llvm_ir is not None:
-        text = _selected(llvm_ir, target.name, source)
+        try:
+            made = run_llc(llvm_ir, target.name, "asm", SELECTION_OPTIONS, input_name="kernel.ll")
+        except LlcFailed as failure:
+            raise InputError(failure.message, source=source) from None
+        text = made.decode()
     return _OpenedFile(text, MirFile(text, str(source)), target, llvm_ir)
 
 
 def is_llvm_ir(text: str) -> bool:
     """True for the text of LLVM IR; machine IR has such text only inside a YAML document."""
     return not text.lstrip().startswith("---") and _LLVM_IR.search(text) is not None
-
-
-def _selected(llvm_ir: str, arch: str, source: Path) -> str:
-    """The machine IR before allocation that llc makes of LLVM IR."""
-    try:
-        data = run_llc(llvm_ir, arch, "asm", SELECTION_OPTIONS, input_name="kernel.ll")
-    except LlcFailed as failure:
-        raise InputError(failure.message, source=source) from None
-    return data.decode()
 
 
 def _kernel(opened: _OpenedFile, name: str | None, max_threads: int | None) -> MachineKernel:

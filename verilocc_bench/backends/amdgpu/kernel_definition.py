@@ -28,13 +28,9 @@ def with_definitions(text: str) -> str:
     for name, frame in MirFile(text, "the assigned machine IR").frames.items():
         is_kernel = frame.settings("machineFunctionInfo").get("isEntryFunction") == "true"
         convention = "amdgpu_kernel " if is_kernel else ""
-        lines += [f"  define {convention}void @{_quoted(name)}() {{", "    unreachable", "  }"]
+        quoted = "".join(
+            chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}"
+            for byte in name.encode()
+        )
+        lines += [f'  define {convention}void @"{quoted}"() {{', "    unreachable", "  }"]
     return "\n".join([*lines, "...", text])
-
-
-def _quoted(name: str) -> str:
-    plain = (
-        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}"
-        for byte in name.encode()
-    )
-    return f'"{"".join(plain)}"'

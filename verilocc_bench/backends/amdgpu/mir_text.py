@@ -146,7 +146,8 @@ class MirText:
         """
         lines = text.split("\n")
         first = machine.blocks[0].line - 1
-        end = _end_of_body(lines, first)
+        ends = (at for at in range(first, len(lines)) if lines[at] and not lines[at][0].isspace())
+        end = next(ends, len(lines))
         bounds = [block.line - 1 for block in machine.blocks] + [end]
         blocks = [
             _cut_block(lines, bounds[i], bounds[i + 1], block)
@@ -215,13 +216,6 @@ def falls_through(block: MachineBlock) -> bool:
     """True if the end of a block can be reached."""
     code = [instruction for instruction in block.instructions if not is_ignored(instruction)]
     return not (code and _BARRIERS.fullmatch(code[-1].opcode))
-
-
-def _end_of_body(lines: list[str], first: int) -> int:
-    for index in range(first, len(lines)):
-        if lines[index] and not lines[index][0].isspace():
-            return index
-    return len(lines)
 
 
 def _cut_block(lines: list[str], first: int, end: int, block: MachineBlock) -> MirBlock:

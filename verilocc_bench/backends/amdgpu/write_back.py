@@ -19,7 +19,6 @@ from functools import partial
 from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
-    MachineOperand,
     MachineOperandFlag,
     is_half,
     is_ignored,
@@ -49,6 +48,7 @@ from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
+_UNREAD = MachineOperandFlag.UNDEF | MachineOperandFlag.INTERNAL
 _LANES_OF_A_VGPR = 64
 _STACK_REGISTERS = ("scratchRSrcReg", "frameOffsetReg", "stackPtrOffsetReg")
 _SPILL = re.compile(r"SI_SPILL_\w+_SAVE", re.ASCII)
@@ -264,7 +264,7 @@ class _Lowering:
             if MachineOperandFlag.DEFINITION in operand.flags:
                 if mask & step.live_after:
                     live.add(number)
-            elif mask and not mask & step.defined_before and _reads(operand):
+            elif mask and not mask & step.defined_before and not operand.flags & _UNREAD:
                 undefined.add(number)
         if not undefined and (not live or "dead " not in line):
             return line
@@ -338,10 +338,6 @@ def _spills_nothing(step: FlowStep) -> bool:
         return False
     stored = step.instruction.operands[0][1]
     return not operand_mask(stored) & step.defined_before
-
-
-def _reads(operand: MachineOperand) -> bool:
-    return not operand.flags & (MachineOperandFlag.UNDEF | MachineOperandFlag.INTERNAL)
 
 
 def _token_numbers(instruction: MachineInstruction) -> list[int | None]:

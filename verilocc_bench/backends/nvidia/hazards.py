@@ -263,7 +263,9 @@ class _Analysis:
         if step.closes_group:
             for item, barriers in state.items():
                 if self.steps[item[0]].read_queue == _WARP_GROUP:
-                    state[item] = barriers | _one_group_older(barriers)
+                    # A product gains the bit of its own group, or of a later one.
+                    free = (1 << bit for bit in _GROUP_BITS if not barriers >> bit & 1)
+                    state[item] = barriers | next(free, 0)
 
     def candidates(
         self, state: _State, step: _TimedInstruction
@@ -283,14 +285,6 @@ class _Analysis:
                 continue
             yield HazardKind.WRITE_AFTER_WRITE, earlier, step.writes & other.writes & ~in_order
             yield HazardKind.READ_AFTER_WRITE, earlier, step.reads & other.writes & ~in_order
-
-
-def _one_group_older(barriers: int) -> int:
-    """The bits that a product gains when a group is closed: its own, or a later one."""
-    for bit in _GROUP_BITS:
-        if not barriers >> bit & 1:
-            return 1 << bit
-    return 0
 
 
 def _wait(state: _State, waits: int) -> None:
@@ -322,7 +316,9 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     if stem == "DEPBAR":
         waits |= _depbar(instruction)
     elif instruction.opcode == "WARPGROUP.DEPBAR.LE":
-        waits |= _warp_group_wait(instruction)
+        groups = int(instruction.operands[1], 0)  # `gsb0, N`
+        if groups < len(_GROUP_BITS):
+            waits |= 1 << _GROUP_BITS[groups]
     guard = guard_reference(instruction)
     reads = _units(instruction.uses if guard is None else (*instruction.uses, guard))
     writes = _units((*instruction.definitions, *instruction.destroys))
@@ -354,12 +350,6 @@ def _depbar(instruction: SassInstruction) -> int:
     waits = 1 << int(first.removeprefix("SB")) if count == "0x0" else 0
     listed = "".join(each for each in instruction.operands if each.startswith("{"))
     return waits | sum(1 << int(number) for number in listed if number.isdigit())
-
-
-def _warp_group_wait(instruction: SassInstruction) -> int:
-    """The bits of the products that `WARPGROUP.DEPBAR.LE gsb0, N` waits for."""
-    groups = int(instruction.operands[1], 0)
-    return 1 << _GROUP_BITS[groups] if groups < len(_GROUP_BITS) else 0
 
 
 def _units(references: tuple[RegisterReference, ...]) -> int:

@@ -134,20 +134,13 @@ class _Pane:
             live = int(cells.translate(_LIVE), 2)
         except ValueError:
             raise InputError(f"pane {self.file}: expected the marks `^`, `v`, `x`, `:`") from None
-        if live.bit_count() != _count(segment[:first]):
+        printed = segment[:first].strip()
+        count = printed or "0"
+        if not count.isdecimal() or live.bit_count() != int(count):
             raise InputError(
-                f"pane {self.file}: expected {segment[:first].strip() or 'no'} marks, "
-                f"found {live.bit_count()}"
+                f"pane {self.file}: expected {printed or 'no'} marks, found {live.bit_count()}"
             )
         return Marks(int(cells.translate(_DEFINED), 2), int(cells.translate(_USED), 2), live)
-
-
-def _count(text: str) -> int:
-    """The number before the marks; 0 for blanks, -1 for anything else."""
-    text = text.strip()
-    if not text:
-        return 0
-    return int(text) if text.isdecimal() else -1
 
 
 class _LifeRangeReader:
@@ -166,23 +159,20 @@ class _LifeRangeReader:
             if section := _SECTION.match(line):
                 self._name = section[1]
             elif rule := _RULE.search(line):
-                self._function(rule.start())
+                if self._name is None:
+                    raise self._error("expected a .section .text before the panes")
+                if self._name in self._found:
+                    raise self._error(f"a second set of panes for the section of {self._name!r}")
+                panes = self._header(rule.start())
+                rows = self._rows(rule.start(), panes)
+                self._found[self._name] = LifeRanges(self._name, tuple(rows))
+                self._name = None
             elif _INSTRUCTION.match(line):
                 raise self._error("an instruction before the header of its panes")
         return self._found
 
     def _error(self, message: str) -> InputError:
         return InputError(message, line=self._next)
-
-    def _function(self, column: int) -> None:
-        """Reads the panes of a function, from the opening rule to the closing one."""
-        if self._name is None:
-            raise self._error("expected a .section .text before the panes")
-        if self._name in self._found:
-            raise self._error(f"a second set of panes for the section of {self._name!r}")
-        panes = self._header(column)
-        self._found[self._name] = LifeRanges(self._name, tuple(self._rows(column, panes)))
-        self._name = None
 
     def _header(self, column: int) -> list[_Pane]:
         """The panes between the last rule and the next one."""

@@ -159,7 +159,10 @@ class _SassParser:
         if match is None:
             raise self.error(f"expected an instruction, not {text.strip()[:60]!r}", line)
         negation, file, index, opcode, rest = match.groups()
-        operands = tuple(_operand_texts(rest)) if rest else ()
+        operands: tuple[str, ...] = ()
+        if rest:
+            parts = _OPERAND.findall(rest) if "{" in rest else rest.split(",")
+            operands = tuple(part.strip().replace(".reuse", "") for part in parts)
         try:
             effects = effects_of(opcode, operands)
         except InputError as error:
@@ -168,13 +171,14 @@ class _SassParser:
             reason = f"{rejected.reason}, at address {address:#06x} of function {function}"
             raise RejectedKernel(rejected.kind, reason) from None
         always = file is None or index == "T"
+        target = next((parse_operand(text).label for text in operands if "`" in text), None)
         return _Body(
             opcode,
             operands,
             None if always else SassGuard(file, int(index), bool(negation)),
             index == "T" and bool(negation),
             effects,
-            _target(operands),
+            target,
             table,
             self.has_variable_latency(opcode),
         )
@@ -255,16 +259,3 @@ class _SassParser:
                 self.architecture.name,
             )
         )
-
-
-def _operand_texts(text: str) -> list[str]:
-    """The printed operands, without `.reuse`."""
-    parts = _OPERAND.findall(text) if "{" in text else text.split(",")
-    return [part.strip().replace(".reuse", "") for part in parts]
-
-
-def _target(operands: tuple[str, ...]) -> str | None:
-    for text in operands:
-        if "`" in text:
-            return parse_operand(text).label
-    return None

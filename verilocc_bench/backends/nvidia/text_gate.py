@@ -206,18 +206,14 @@ class _InstructionCheck:
             raise rejected(
                 self.function, place_of(code), f"the text does not fix {_name(file, first, count)}"
             )
-        if not self._aligned(location, reference.step):
-            name = self.subject.virtual_registers[location.register].name
-            reason = f"the class {name} does not align {_name(file, first, count)}"
+        register_class = self.subject.virtual_registers[location.register]
+        if not all(
+            (each.first + location.first) % reference.step == 0
+            and (each.step % reference.step == 0 or each.last == each.first)
+            for each in register_class.ranges
+        ):
+            reason = f"the class {register_class.name} does not align {_name(file, first, count)}"
             raise rejected(self.function, place_of(code), reason)
-
-    def _aligned(self, location: VirtualLanes, step: int) -> bool:
-        """True if each legal base puts the first register at a multiple of `step`."""
-        return all(
-            (each.first + location.first) % step == 0
-            and (each.step % step == 0 or each.last == each.first)
-            for each in self.subject.virtual_registers[location.register].ranges
-        )
 
     def _guard(self, instruction: Instruction) -> str:
         if instruction.guard is None:

@@ -173,11 +173,14 @@ class LivenessCheck:
         return units
 
     def _disagreement(self, index: int, units: int, theirs: str, ours: str) -> RejectedKernel:
-        names = ", ".join(_unit_names(units))
+        names = []
+        for unit in iterate_bits(units):
+            file = max((f for f in FILES if _FIRST_UNIT[f] <= unit), key=_FIRST_UNIT.__getitem__)
+            names.append(f"{file}{unit - _FIRST_UNIT[file]}")
         return rejected(
             self.function,
             place_of(self.function.instructions[index]),
-            f"{names}: {theirs} by NVIDIA's life ranges, {ours} by the text",
+            f"{', '.join(names)}: {theirs} by NVIDIA's life ranges, {ours} by the text",
         )
 
 
@@ -208,11 +211,3 @@ def _shown(row: LifeRangeRow) -> int:
         | uniform.live << _FIRST_UNIT["UR"]
         | uniform_predicates.live << _FIRST_UNIT["UP"]
     )
-
-
-def _unit_names(units: int) -> list[str]:
-    names = []
-    for unit in iterate_bits(units):
-        file = max((f for f in FILES if _FIRST_UNIT[f] <= unit), key=_FIRST_UNIT.__getitem__)
-        names.append(f"{file}{unit - _FIRST_UNIT[file]}")
-    return names

@@ -195,17 +195,13 @@ def stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tupl
             for slot, field in fields[index].items():
                 old, new = (slot, field.read(old_word)), (slot, field.read(word))
                 marked = word & reuse_mask(slot)
-                if marked and not _keeps_neighbours(old_readers[old], new_readers[new]):
+                # Both lists have the next reader last, which must be the same.
+                if marked and old_readers[old][-1:] != new_readers[new][-1:]:
                     mask |= marked
                 old_readers[old].append(index)
                 new_readers[new].append(index)
             if mask:
                 yield index, mask
-
-
-def _keeps_neighbours(old: list[int], new: list[int]) -> bool:
-    """True if the next reader is the same; both lists have it last."""
-    return new[-1:] == old[-1:]
 
 
 def _register_count(kernel: CubinKernel, function: SassFunction, renaming: Renaming) -> int:

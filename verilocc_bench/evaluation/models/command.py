@@ -276,8 +276,11 @@ def _read_answer(line: bytes, identifier: str) -> Response:
     if not text.strip():
         raise InputError("expected an answer, not a blank line")
     document = parse_json(text, "answer")
-    if b"\\u" in line and not _can_be_written(document):
-        raise InputError("half a surrogate pair is not a character")
+    if b"\\u" in line:
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError("half a surrogate pair is not a character") from None
     if isinstance(document, dict) and "failure" in document:
         _check_id(document.get("id"), identifier)
         return _read_failure(document)
@@ -302,14 +305,6 @@ def _check_id(answered: object, identifier: str) -> None:
         raise InputError("the answer has no 'id'")
     if answered != identifier:
         raise InputError(f"asked for {identifier}, it answered to {answered!r:.60}")
-
-
-def _can_be_written(document: object) -> bool:
-    try:
-        json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _printable(text: str) -> str:

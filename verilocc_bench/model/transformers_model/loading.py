@@ -172,18 +172,15 @@ def _check_configuration(name: str, folder: Path, trust: bool) -> None:
         check_counts(raw, "config.json")
     except InputError as error:
         raise error.located(name) from None
-    if "auto_map" in raw and not trust and raw.get("model_type") not in _known_types():
-        raise InputError(
-            "the model needs code from its own folder, which runs only with "
-            "--trust-remote-code: read that code first",
-            source=name,
-        )
+    if "auto_map" in raw and not trust:
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-
-def _known_types() -> set[str]:
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-
-    return set(CONFIG_MAPPING.keys())
+        if raw.get("model_type") not in set(CONFIG_MAPPING.keys()):
+            raise InputError(
+                "the model needs code from its own folder, which runs only with "
+                "--trust-remote-code: read that code first",
+                source=name,
+            )
 
 
 def _module(name: str, place: Path, configuration: Any, settings: LocalModelSettings) -> Any:

@@ -129,8 +129,12 @@ class Utterance:
         self._alternatives.append(alternatives)
         if self._walker is not None:
             self._look_at_walker()
+        elif token in self._end_tokens:
+            self.stop()
         else:
-            self._look_at_text(token)
+            assert self._stream is not None
+            self._stream.add(token)
+            self._text = self._stream.text
         if self.finish is None and len(self._tokens) >= self.room:
             self._end(Finish.LENGTH)
 
@@ -142,15 +146,6 @@ class Utterance:
             self._end(Finish.DEAD_END, walker.dead_end)
         elif walker.finished:
             self._end(Finish.STOP)
-
-    def _look_at_text(self, token: int) -> None:
-        stream = self._stream
-        assert stream is not None
-        if token in self._end_tokens:
-            self.stop()
-        else:
-            stream.add(token)
-            self._text = stream.text
 
     def _end(self, finish: Finish, message: str | None = None) -> None:
         if self._stream is not None:

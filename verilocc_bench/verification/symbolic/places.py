@@ -10,7 +10,7 @@ Cost: linear in the units of the registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import Function, RegisterClass
@@ -48,7 +48,10 @@ class Places:
         known |= {f"%{number}" for number in rejected}
         for key in assignment:
             if key not in known:
-                self.findings.append(_unknown(key, len(function.virtual_registers)))
+                count = len(function.virtual_registers)
+                message = f"{key[:40]} is not a virtual register: the function has {count} of them"
+                kind = FindingKind.UNKNOWN_VIRTUAL_REGISTER
+                self.findings.append(Finding(kind, message, registers=(key[:40],)))
         for number, register_class in registers.items():
             self._place(number, register_class, assignment.get(f"%{number}"))
 
@@ -102,12 +105,12 @@ class Places:
         if not ranges and budget:
             allowed = " or ".join(register_class.files) or "no file at all"
             return FindingKind.WRONG_CLASS, f"the class allows {allowed}"
-        units_taken = list(_units(place, width))
+        base = place[1]
+        units_taken = [(place[0], unit) for unit in range(base, base + width)]
         if any(index >= budget for _, index in units_taken):
             return FindingKind.OVER_BUDGET, f"it needs {width} from {name}, the budget is {budget}"
         if held := [self.unit_name(unit) for unit in units_taken if unit in self._reserved]:
             return FindingKind.RESERVED, f"{', '.join(held)} is reserved"
-        base = place[1]
         if any(base in bases for bases in ranges):
             return None
         if not any((base - bases.first) % bases.step == 0 for bases in ranges):
@@ -115,20 +118,6 @@ class Places:
             return FindingKind.MISALIGNED, f"its bases are {steps} apart"
         allowed = ", ".join(f"{file.name} {bases.first} to {bases.last}" for bases in ranges)
         return FindingKind.WRONG_CLASS, f"the class allows {allowed}"
-
-
-def _units(place: Place, width: int) -> Iterator[Place]:
-    file, first = place
-    for index in range(first, first + width):
-        yield file, index
-
-
-def _unknown(key: str, count: int) -> Finding:
-    return Finding(
-        FindingKind.UNKNOWN_VIRTUAL_REGISTER,
-        f"{key[:40]} is not a virtual register: the function has {count} of them",
-        registers=(key[:40],),
-    )
 
 
 def _read_name(target: Target, name: str) -> Place | None:

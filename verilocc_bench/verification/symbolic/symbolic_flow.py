@@ -129,7 +129,11 @@ class Flow:
         """Runs a block. Yields (successor, reach, facts of the lanes) for each successor."""
         reach, rows = self._inputs[block]
         conditional = {lane for lane, row in rows.items() if isinstance(row, DecisionNode)}
-        state = FlowState(reach, dict(rows), _contents(rows), conditional)
+        contents: dict[int, list[int]] = {}
+        for lane, row in rows.items():
+            for bit in _each_bit(places_of(row)):
+                contents.setdefault(bit, []).append(lane)
+        state = FlowState(reach, dict(rows), contents, conditional)
         steps: Sequence[Step] = self.program.blocks[block]
         successors = self.blocks[block].successors
         branches = self.blocks[block].branch_guard is not None
@@ -313,14 +317,6 @@ def _each_bit(mask: int) -> Iterator[int]:
         bit = mask & -mask
         yield bit
         mask ^= bit
-
-
-def _contents(rows: Mapping[int, Diagram]) -> dict[int, list[int]]:
-    contents: dict[int, list[int]] = {}
-    for lane, row in rows.items():
-        for bit in _each_bit(places_of(row)):
-            contents.setdefault(bit, []).append(lane)
-    return contents
 
 
 def _reachable(blocks: Sequence[Block]) -> set[int]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from verilocc_bench.ir import FixedUnits, Function, Instruction, Operand, VirtualLanes
+from verilocc_bench.ir import FixedUnits, Function, Instruction, VirtualLanes
 
 GUARD_OPERAND = -1
 
@@ -122,25 +122,21 @@ class Lanes:
         ended = ended - written | destroyed
         predicates = self.predicates
         redefined = [predicates[lane] for lane in written | ended if lane in predicates]
+        uses = [
+            (operand, lane, offset)
+            for operand, each in enumerate(instruction.uses, len(instruction.definitions))
+            if not each.undef
+            for offset, lane in enumerate(self.lanes(each.location))
+        ]
         guard = instruction.guard
         return SymbolicEffects(
             instruction.opcode,
             None if guard is None else (self.first(guard.location), not guard.negated),
-            self._uses(instruction.uses, len(instruction.definitions)),
+            tuple(uses),
             tuple(definitions),
             tuple(sorted(ended)),
             tuple(sorted(redefined)),
             tuple(sorted(destroyed)),
-        )
-
-    def _uses(self, operands: tuple[Operand, ...], first: int) -> tuple[Use, ...]:
-        return tuple(
-            [
-                (operand, lane, offset)
-                for operand, each in enumerate(operands, first)
-                if not each.undef
-                for offset, lane in enumerate(self.lanes(each.location))
-            ]
         )
 
     @cached_property

@@ -61,7 +61,13 @@ def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
     start = PRELOAD_SKIP_BYTES if kernel.descriptor.preload_length else 0
     code = read_instructions(code_of(data, kernel)[start:], kernel.arch, kernel.entry + start)
     blocks = find_blocks(code)
-    webs = find_webs(blocks, analyse_mask(blocks), _live_in(kernel))
+    mask = analyse_mask(blocks)
+    arguments = [
+        unit_number(FixedUnits(file, index, 1))
+        for file, first, count in argument_units(kernel.descriptor).values()
+        for index in range(first, first + count)
+    ]
+    webs = find_webs(blocks, mask, arguments)
     tuples = group_webs(blocks, webs)
     body = write_body(blocks, webs, tuples)
     text = header(kernel, body.classes, _used(blocks)) + "\n".join(body.lines) + "\n...\n"
@@ -86,15 +92,6 @@ def read_instructions(code: bytes, arch: str, address: int) -> list[RecoveredIns
         found.append(recover_instruction(replace(instruction, encoding=encoding), address))
         address += len(encoding)
     return found
-
-
-def _live_in(kernel: KernelCode) -> list[int]:
-    """The units that hold arguments at the entry."""
-    return [
-        unit_number(FixedUnits(file, index, 1))
-        for file, first, count in argument_units(kernel.descriptor).values()
-        for index in range(first, first + count)
-    ]
 
 
 def _used(blocks: Sequence[CodeBlock]) -> dict[str, int]:

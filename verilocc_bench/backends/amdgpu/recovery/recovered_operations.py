@@ -56,15 +56,20 @@ def recover_instruction(assembled: AssembledInstruction, address: int) -> Recove
         (distance,) = assembled.operands
         assert isinstance(distance, int)
         target = address + 4 + 4 * ((distance + 0x8000) % 0x10000 - 0x8000)
+    text = assembled.text
     return RecoveredInstruction(
         address=address,
-        text=assembled.text,
+        text=text,
         encoding=assembled.encoding,
         opcode=chosen.name,
         form=chosen.form,
         operands=operands,
         target=target,
-        keeps_lanes=_keeps_part(chosen.name, assembled.text),
+        keeps_lanes=(
+            ("UNUSED_PRESERVE" in text and "dst_sel:DWORD" not in text)
+            or _KEEPS.fullmatch(chosen.name) is not None
+            or (_HIGH_HALF.search(text) is not None and "_pk_" not in text)
+        ),
         reads_all_lanes=_ALL_LANES.fullmatch(chosen.name) is not None,
     )
 
@@ -142,11 +147,3 @@ def _overwrites_all(text: str) -> bool:
     """True if a DPP operation writes every lane that EXEC selects, if EXEC selects all."""
     full = "row_mask:0xf" in text and "bank_mask:0xf" in text
     return full and ("bound_ctrl:" in text or _DPP_WHOLE.search(text) is not None)
-
-
-def _keeps_part(opcode: str, text: str) -> bool:
-    if "UNUSED_PRESERVE" in text and "dst_sel:DWORD" not in text:
-        return True
-    if _KEEPS.fullmatch(opcode):
-        return True
-    return _HIGH_HALF.search(text) is not None and "_pk_" not in text

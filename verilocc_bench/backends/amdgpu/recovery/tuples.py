@@ -104,7 +104,12 @@ def group_webs(blocks: Sequence[CodeBlock], webs: CodeWebs) -> Tuples:
     class of LLVM's has.
     """
     forest = _Forest()
-    operands = list(_operands(blocks, webs))
+    operands = [
+        _NamedOperand(instruction.operands[each.operand].class_name, instruction.text, each)
+        for block, rows in zip(blocks, webs.operands, strict=True)
+        for instruction, row in zip(block.instructions, rows, strict=True)
+        for each in row
+    ]
     for named in operands:
         if not forest.tie(named.operand.webs):
             reason = f"{named.text}: one register at two places of a tuple"
@@ -130,14 +135,6 @@ def group_webs(blocks: Sequence[CodeBlock], webs: CodeWebs) -> Tuples:
         number, lane = numbers[leader]
         places[web] = number, lane + offset
     return Tuples(tuple(registers), places)
-
-
-def _operands(blocks: Sequence[CodeBlock], webs: CodeWebs) -> Iterator[_NamedOperand]:
-    for block, rows in zip(blocks, webs.operands, strict=True):
-        for instruction, operands in zip(block.instructions, rows, strict=True):
-            for operand in operands:
-                class_name = instruction.operands[operand.operand].class_name
-                yield _NamedOperand(class_name, instruction.text, operand)
 
 
 def _add(groups: dict[int, _Group], leader: int, offset: int, named: _NamedOperand) -> None:

@@ -13,11 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from verilocc_bench.backends.amdgpu.mir_text import register_name
-from verilocc_bench.backends.amdgpu.recovery.lane_liveness import (
-    LaneEffects,
-    LaneLiveness,
-    analyse_lanes,
-)
+from verilocc_bench.backends.amdgpu.recovery.lane_liveness import LaneEffects, analyse_lanes
 from verilocc_bench.backends.amdgpu.recovery.records import (
     CodeBlock,
     RecoveredInstruction,
@@ -65,18 +61,15 @@ class _BodyWriter:
             self.starts.append(bit)
             bit += register.width
         self.fixed = bit
-        self.flow = self._flow()
-
-    def _flow(self) -> LaneLiveness:
         effects = [
             [self._effects(b, i) for i in range(len(block.instructions))]
-            for b, block in enumerate(self.blocks)
+            for b, block in enumerate(blocks)
         ]
         live_in = 0
-        for _, web in self.webs.live_ins:
-            register, lane = self.tuples.places[web]
-            live_in |= 1 << (self.starts[register] + lane)
-        return analyse_lanes(effects, [block.successors for block in self.blocks], live_in)
+        for _, web in webs.live_ins:
+            number, lane = tuples.places[web]
+            live_in |= 1 << (self.starts[number] + lane)
+        self.flow = analyse_lanes(effects, [block.successors for block in blocks], live_in)
 
     def _effects(self, b: int, i: int) -> LaneEffects:
         reads = writes = 0
