@@ -12,6 +12,8 @@ from tabulate import tabulate
 
 from leaderboard.measured import UNVERIFIED, figure_words
 from leaderboard.shown_text import UNSEEN
+from verilocc_bench.evaluation.metrics import mean
+from verilocc_bench.evaluation.score import kernel_score
 from verilocc_bench.evaluation.table import CODE_COLUMNS, code_change, code_runs
 
 MOST_REFUSALS = 20
@@ -58,7 +60,7 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
             lines.append(f"- and {len(refusals) - MOST_REFUSALS:,} more")
         yield "\n".join(lines)
     if document["results"]:
-        yield _table(document["results"], board["track"])
+        yield _table(document, board["track"])
     if document["executed"]:
         yield executed_words(document["executed"])
     if document["machine_code"]:
@@ -117,7 +119,8 @@ def code_changes(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _table(results: Mapping[str, Any], track: str) -> str:
+def _table(document: Mapping[str, Any], track: str) -> str:
+    results, kernels = document["results"], document["kernels"]
     measures = {"registers/label": "registers_ratio", "bank conflicts": "bank_conflicts"}
     if track == "split":
         measures = {"spill cost": "spill_cost", "move cost": "move_cost"}
@@ -125,9 +128,15 @@ def _table(results: Mapping[str, Any], track: str) -> str:
     rows = []
     for task, record in results.items():
         figures = [_share(record, key) for key in keys]
+        if track != "split":
+            scores = [
+                kernel_score(each) or 0.0 for each in kernels if task in ("overall", each["task"])
+            ]
+            figures.insert(0, _figure(mean(scores)))
         measured = [_figure(record[name]) for name in measures.values()]
         rows.append((task, record["n"], *figures, *measured))
-    headers = ("task", "functions", *keys, *measures)
+    score = () if track == "split" else ("score",)
+    headers = ("task", "functions", *score, *keys, *measures)
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 

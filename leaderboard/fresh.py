@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"fresh: {error}", file=sys.stderr)
         return 2
     write_atomically(options.boards, json.dumps(changed, indent=1) + "\n")
+    done = "opened" if options.command == "open" else "closed"
+    print(f"{done}: {options.name}, in {options.boards}")
     return 0
 
 
@@ -70,8 +72,8 @@ def opened(name: str, dataset: Path, known: Sequence[Mapping[str, Any]]) -> dict
         raise InputError(message, source=dataset)
     if not re.fullmatch("[a-z0-9][a-z0-9.-]*", name):
         raise InputError(f"the name {name!r} has other than small letters, digits, dots, hyphens")
-    if name in {each["name"] for each in known}:
-        raise InputError(f"there is a board {name!r}")
+    if name == "index" or name in {each["name"] for each in known}:
+        raise InputError(f"there is a board {name!r}, or another page of that name")
     rows = load_rows(str(dataset), split="test", track="assign")
     board = Board(
         name, f"verilocc/{name}", "assign", "test", len(rows.rows), rows.hash,

@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from leaderboard.folder import SUBMISSION, read_small
 from leaderboard.measured import MOST_MEASURED, MeasuredFigure, read_figure
@@ -38,6 +41,7 @@ LINKS = ("code", "paper", "model")
 TRACKS = ("assign", "split")
 CLAIMED = ("pass@1", "pass@10", "pass@100", "registers_ratio", "bank_conflicts", "spill_cost")
 SELDOM = ("limit", "measured", "prompt_tokens", "completion_tokens", "cost")
+OWN = "The verilocc-bench authors"
 _TASK = re.compile(r"overall|[a-z0-9_]{1,20}/[a-z0-9_]{1,20}", re.ASCII)
 _EMAIL = re.compile(
     r"[^@\s<>\"'(),:;\[\]\\]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+", re.ASCII
@@ -124,6 +128,13 @@ def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
     return (None if reader.refusals else submission), reader.refusals
 
 
+@cache
+def own_entries() -> frozenset[str]:
+    """The names of the leaderboard's own entries, which no other entry may have."""
+    text = Path(__file__).with_name("seeds.yaml").read_text("utf-8")
+    return frozenset(each["name"] for each in yaml.safe_load(text)["entries"])
+
+
 class _ManifestReader:
     """Takes fields out of a document, and notes their faults."""
 
@@ -168,6 +179,10 @@ class _ManifestReader:
         )
         if found.decoding != Decoding.GUIDED and found.verifier_calls != 1:
             self._refuse("verifier_calls", "only guided decoding may call the verifier: expected 1")
+        if found.name in own_entries() and found.authors != (OWN,):
+            self._refuse(
+                "name", f"{found.name} is an entry of the leaderboard's own: expected another"
+            )
         strange = sorted(self._document.keys() - self._seen)
         for key in strange[:MOST_STRANGE]:
             self._refuse(str(key)[:40], "there is no such field")
@@ -318,10 +333,14 @@ def _contact_problem(value: Any) -> str | None:
 
 def _date_problem(value: Any) -> str | None:
     try:
-        is_day = isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+        day = date.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:  # it is a text, and no day in it
-        is_day = False
-    return None if is_day else "expected a day such as 2026-11-25, in quotes"
+        day = None
+    if day is None or day.isoformat() != value:
+        return "expected a day such as 2026-11-25, in quotes"
+    # It may be tomorrow elsewhere.
+    is_to_come = day > datetime.now(UTC).date() + timedelta(days=1)
+    return "expected a day that has come" if is_to_come else None
 
 
 def _hash_problem(value: Any) -> str | None:

@@ -15,6 +15,7 @@ from leaderboard.document import FORMAT, KS
 from leaderboard.document_schema import document_schema
 from leaderboard.measured import read_figure
 from leaderboard.packing import ROOT, path_of
+from leaderboard.submission import OWN
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.metrics import (
     bootstrap_interval,
@@ -29,7 +30,6 @@ from verilocc_bench.files import read_json
 
 ALL = "all"
 
-OWN = "The verilocc-bench authors"
 """Who makes the base lines."""
 
 KernelRecord = Mapping[str, Any]

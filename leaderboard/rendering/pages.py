@@ -114,18 +114,31 @@ class BoardPage:
             and own == {kernel["id"]: kernel for kernel in each.kernels if kernel["id"] in own}
         ]
 
+    @cached_property
+    def kernels(self) -> Mapping[str, Mapping[str, Any]]:
+        """Each kernel's record of an answer with the fewest registers; of none, if none is valid.
+
+        A record without a valid answer knows neither the label's registers nor the bound.
+        """
+        found: dict[str, Mapping[str, Any]] = {}
+        for kernel in (kernel for entry in self.entries for kernel in entry.kernels):
+            known = found.setdefault(kernel["id"], kernel)["registers"]
+            registers = kernel["registers"]
+            if registers is not None and (known is None or registers < known):
+                found[kernel["id"]] = kernel
+        return found
+
     @property
     def possible(self) -> tuple[int, int]:
         """On how many of the kernels an answer is known that reaches the bound."""
-        kernels = {kernel["id"]: kernel for entry in self.entries for kernel in entry.kernels}
-        return sum(map(is_reached, kernels.values())), len(kernels)
+        return sum(map(is_reached, self.kernels.values())), len(self.kernels)
 
     @property
     def bound(self) -> dict[str, float | None]:
         """The lower bound over the label's registers, by scope; empty if answers may spill."""
         if self.board.track == "split":
             return {}
-        kernels = {kernel["id"]: kernel for entry in self.entries for kernel in entry.kernels}
+        kernels = self.kernels
         return {
             scope.key: geometric_mean(
                 [

@@ -12,7 +12,6 @@ import pytest
 from benchmarks import machine_code
 from benchmarks.allocation_study import plots, running
 from benchmarks.allocation_study.__main__ import main
-from benchmarks.allocation_study.compiler_times import GREEDY, pass_seconds
 from benchmarks.allocation_study.copying import copy_rows
 from benchmarks.allocation_study.figures import worth
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
@@ -224,34 +223,6 @@ def test_the_sample_is_copied_with_its_machine_code(
         "".join(json.dumps(line) + "\n" for line in (lines[0], {**lines[1], "id": "0"}))
     )
     assert main([*arguments, "-o", str(tmp_path / "other")]) == 2
-
-
-REPORT = """\
-===---===
-                          Pass execution timing report
-===---===
-  Total Execution Time: 0.0058 seconds (0.0109 wall clock)
-
-   ---User Time---   --System Time--   --User+System--   ---Wall Time---  --- Name ---
-   0.0006 ( 11.6%)  0.0001 (  0.0%)  0.0007 ( 11.0%)  0.0046 ( 42.6%)  Greedy Register Allocator
-   0.0012 ( 21.4%)   0.0000 (  0.0%)   0.0012 ( 20.3%)   0.0023 ( 21.1%)  MIR Printing Pass
-   0.0015 ( 27.6%)  0.0001 (  0.0%)  0.0016 ( 26.3%)  0.0015 ( 13.9%)  Greedy Register Allocator #3
-   0.0055 (100.0%)   0.0003 (100.0%)   0.0058 (100.0%)   0.0109 (100.0%)  Total
-
-                              Register Allocation
-   0.0001 (100.0%)   0.0001 (100.0%)   0.0001 (100.0%)  Seed Live Regs
-"""
-
-
-def test_times_of_passes_add_up() -> None:
-    found = pass_seconds(REPORT)
-    assert found == {GREEDY: pytest.approx(0.0023), "MIR Printing Pass": 0.0012}
-    without_system_time = (
-        "Pass execution timing report\n  0.0002 (9.1%)  0.0002 (9.1%)  0.1 (9.9%)  A"
-    )
-    assert pass_seconds(without_system_time) == {"A": 0.0002}
-    with pytest.raises(ValueError, match="time-passes"):
-        pass_seconds("error: expected a register")
 
 
 @pytest.mark.usefixtures("llc")

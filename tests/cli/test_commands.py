@@ -180,12 +180,12 @@ def test_verify_says_what_its_figures_count(tmp_path: Path, run: CommandLine) ->
     answer = {"id": instance_id(text), "assignment": {"%0": "v0", "%1": "v1"}}
     plain.write_text(json.dumps(answer))
     assert "valid: 2 vector registers (v 2, " in (out := run("verify", problem, plain).out)
-    assert "; it needs at least 2 by pressure alone (`bound` may prove more)\n" in out
+    assert "; it needs at least 2 (`bound` may prove more)\n" in out
     again = {"at": [0, 2], "rematerialize": ["%9", [0, 0]]}
     edits = {"new": {"%9": "V"}, "insert": [again], "replace": [[0, 2, 0, "%9"]]}
     answer["assignment"]["%9"] = "v0"
     answer["edits"] = edits
     edited.write_text(json.dumps(answer))
     assert "valid with edits: 2 vector registers" in (out := run("verify", problem, edited).out)
-    needs = "; without edits it needs at least 2 by pressure alone (`bound` may prove more)\n"
+    needs = "; without edits it needs at least 2 (`bound` may prove more)\n"
     assert needs in out

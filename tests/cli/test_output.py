@@ -42,7 +42,7 @@ def _commands(tmp_path: Path, answer: Path) -> dict[str, list[object]]:
         "bound": ["bound", NVIDIA.id, "--no-solver"],
         "lower": ["lower", NVIDIA.id, answer],
         "report": ["report", run],
-        "show": ["show", NVIDIA.id, answer],
+        "show": ["show", NVIDIA.id, "--dataset", "mini", answer],
     }
 
 

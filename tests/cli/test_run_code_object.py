@@ -55,13 +55,19 @@ def test_mistakes_are_told_in_one_line(
     code, arrays = files
     text = tmp_path / "text.npz"
     text.write_text("no arrays")
-    small = tmp_path / "small.npz"
+    array, small = tmp_path / "one.npy", tmp_path / "small.npz"
+    np.save(array, INPUTS)
     np.savez(small, numbers=INPUTS[:8], out=np.zeros(64, np.uint32), n=np.uint32(5))
     for arguments, words in (
         ([code], "needs --arguments and --grid"),
         ([code, "--arguments", text, "--grid", "1"], "expected an .npz file"),
         ([code, "--arguments", small, "--grid", "1"], "outside every argument's memory"),
+        ([code, "--arguments", array, "--grid", "1"], "by name, not one array"),
+        ([code, "--arguments", arrays, "--grid", "1", "--trace", "4"], "--trace is for an id"),
+        ([code, "--arguments", arrays, "--grid", str(1 << 36)], "fewer than 2^32 work-items"),
         (["fe33ea20e7c8cba7", "--grid", "1"], "--grid is for a code object"),
+        (["fe33ea20e7c8cba7", "--wave", "1"], "--wave goes with --trace"),
+        (["fe33ea20e7c8cba7", "--tiles", "33"], "expected at most 32"),
         (
             [code, "--arguments", arrays, "--grid", "1", "--function", "other"],
             "expected the name of one of the kernels k",

@@ -153,6 +153,7 @@ def test_tight_budgets_keep_the_label_where_it_fits() -> None:
         tight = tighten(row, BudgetChoice.BOUND)
         assert tight is not None
         assert (tight.id == row.id) == (tight.normalized == row.normalized)
+        assert (tight.best_lower_bound or 0) >= (row.best_lower_bound or 1)
         problem = AllocationProblem.from_text(tight.normalized)
         assert problem.id == tight.id
         if tight.label is None:

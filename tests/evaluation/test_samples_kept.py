@@ -83,6 +83,13 @@ def test_results_and_failures_show_what_was_said(tmp_path: Path, run: CommandLin
         "overall"
     ]
     assert overall["cost"] == pytest.approx((2 * 11 + 10 * 7) / 1e6)
+    silent = chat_reply(words, usage=None)  # counts no tokens
+    with FakeServer(lambda _: silent).running() as server:
+        arguments = ["evaluate", "--model", server.address, *SMALL, "--price", "2,10"]
+        found = run.json(*arguments, "--output-path", tmp_path / "d")["results"]["overall"]
+    sample = json.loads((tmp_path / "d" / "samples.jsonl").read_text())
+    names = ("prompt_tokens", "completion_tokens", "log_probability")
+    assert [found["cost"], *(sample["details"][name] for name in names)] == [None] * 4
     assert overall["reading"] == {"read": 0, "valid": 0, "strictly_read": 0, "strictly_valid": 0}
     assert (overall["totals"]["prompt_tokens"], overall["totals"]["completion_tokens"]) == (11, 7)
     row_id = json.loads((tmp_path / "a" / "samples.jsonl").read_text())["id"]

@@ -299,6 +299,8 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
         "line that begins with",
     ),
     "a name of look-alikes": (fields(name="Тhe compiler"), "submission", "name: expected up to 60"),
+    "a name of the house's": (fields(name="best"), "submission", "name: best is an entry of the"),
+    "a day to come": (fields(date="2999-01-01"), "submission", "a day that has come"),
     "a name of markup": (fields(name="<b>best</b>"), "submission", "name: expected up to 60"),
     "a text that turns": (fields(hardware="H200\u202e002H"), "submission", r"U\+202E is not taken"),
     "a text without width": (fields(authors=["A\u200bda"]), "submission", r"U\+200B is not taken"),

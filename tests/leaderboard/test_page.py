@@ -478,6 +478,12 @@ def test_own_entries_are_ranked_by_score_and_equal_ones_share_a_place() -> None:
     assert found[0] == found[1] > found[2]
     assert list(table.ranks[:3]) == [1, 1, 3]
     assert page.possible[0] > 0.9 * page.possible[1] == 54
+    # Entries with wrong answers, which know no label, may stand last.
+    by_failures = sorted(
+        entries, key=lambda each: sum(k["valid"] for k in each.kernels), reverse=True
+    )
+    assert BoardPage(board, by_failures, [board]).bound == page.bound
+    assert page.bound[Scope().key] == pytest.approx(0.980, abs=5e-4)
 
 
 def name_of(entry: BoardEntry) -> str:

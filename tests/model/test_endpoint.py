@@ -150,7 +150,7 @@ def test_a_plain_completion(serve: Serve, load: Load) -> None:
     choice = {"text": "v4", "finish_reason": "length"}
     server = serve(in_turn(Say(body={"choices": [choice]})))
     (said,) = complete(load(server.address, chat=False), ask())
-    assert said == Completion("v4", Finish.LENGTH, 0, 0)
+    assert said == Completion("v4", Finish.LENGTH, None, None)
     (asked,) = server.asked
     assert asked.path == "/v1/completions"
     assert asked.body["prompt"] == "be brief\n\nhello"
@@ -191,12 +191,12 @@ NO_COUNTS = ("9", -1, 10**30, 2**31, True, 1e9)
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
-        *((none, (0, 0)) for none in (None, [], {})),
-        *(({"prompt_tokens": n, "completion_tokens": n}, (0, 0)) for n in NO_COUNTS),
+        *((none, (None, None)) for none in (None, [], {})),
+        *(({"prompt_tokens": n, "completion_tokens": n}, (None, None)) for n in NO_COUNTS),
         ({"prompt_tokens": 2**31 - 1, "completion_tokens": 3}, (2**31 - 1, 3)),
     ],
 )
-def test_what_is_counted(serve: Serve, load: Load, usage: Any, expected: tuple[int, int]) -> None:
+def test_what_is_counted(serve: Serve, load: Load, usage: Any, expected: tuple[Any, Any]) -> None:
     (said,) = complete(load(serve(in_turn(chat_reply("a", usage=usage))).address), ask())
     assert (said.prompt_tokens, said.completion_tokens) == expected
 

@@ -247,6 +247,8 @@ def test_runs_have_names_and_a_folder_of_runs_stands_for_them(tmp_path: Path) ->
     names = [f"a in {folders[0]}", f"a in {folders[1]}", "b"]
     assert [run.name for run in read_runs(folders)] == names
     assert [run.name for run in read_runs([tmp_path])] == names
+    write_document(tmp_path, make_document("c"))
+    assert [run.name for run in read_runs([tmp_path])] == ["c", *names]
 
 
 def test_different_kernels_and_missing_samples_are_said(tmp_path: Path, capsys: Any) -> None:

@@ -209,6 +209,7 @@ def test_labels(tokenizer: Any, rows: list[Row]) -> None:
         view = TokenizedView(tokenizer, TokenizedOptions("whole", label=name))
         (example,) = view.examples([mapping])
         assert json.loads(tokenizer.decode(parts(example)[1][:-1])) == expected
+        assert len(view.columns) == len(set(view.columns))
     for proved, expected in ((True, [best]), (False, []), (None, [])):
         view = TokenizedView(tokenizer, TokenizedOptions("whole", label="optimal"))
         found = list(view.examples([{**mapping, "best_is_optimal": proved}]))

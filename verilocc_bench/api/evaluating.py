@@ -60,6 +60,10 @@ def evaluate(
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
     _check_models(models, jobs)
+    if limit is not None and limit < 1:
+        raise InputError(f"limit: expected a number from 1, not {limit}")
+    if seed < 0:
+        raise InputError(f"seed: expected a number from 0, not {seed}")
     configurations = [
         RunConfiguration(
             model=model_name(each),

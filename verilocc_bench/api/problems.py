@@ -215,10 +215,12 @@ def read_problem(
     """See `load_problem`. `check` is called with the back end before any code is read."""
     path = Path(source)
     if not path.is_file():
+        if path.is_dir():
+            raise InputError("expected a file, this is a folder", source=path)
         if path.suffix or path.name != source:
             raise InputError("there is no such file", source=path)
-        _refuse_code_options(options, path)
         problem = _by_id(source, place)
+        _refuse_code_options(options, path)
         check(backend_of(problem.target))
         return problem
     data = read_data(path)

@@ -66,6 +66,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    options, late = parser.parse_known_args(arguments)
+    # argparse passes over a file that need not be given if an option stands before it.
+    for name in ("answer", "other"):
+        if late and not late[0].startswith("-") and getattr(options, name, late) is None:
+            setattr(options, name, Path(late.pop(0)))
+    if late:
+        parser.error(f"unrecognized arguments: {' '.join(late)}")
+    return options
+
+
 def _open_closed_streams() -> None:
     """Opens the null device in place of standard streams that are closed.
 
@@ -92,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status."""
     _open_closed_streams()
     parser = build_parser()
-    options = parser.parse_args(arguments)
+    options = _parsed(parser, arguments)
     if options.command is None:
         parser.print_help(sys.stderr)
         return 2

@@ -11,6 +11,8 @@ from verilocc_bench.files import STANDARD_OUTPUT
 MAX_THREADS = 1024
 """The largest work-group size of every target so far."""
 
+MOST_TILES = 32
+
 
 class HelpFormatter(argparse.HelpFormatter):
     """Shows the defaults of options that have one."""
@@ -59,7 +61,7 @@ def add_arrays(parser: Arguments) -> None:
 def natural(text: str) -> int:
     """A number from 0."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 12):
-        raise argparse.ArgumentTypeError(f"expected a number, not {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected a number from 0, not {text[:40]!r}")
     return int(text)
 
 
@@ -69,6 +71,23 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected a positive number, not {text[:40]!r}")
     return value
+
+
+def tiles(text: str) -> int:
+    """Tiles in each dimension of a grid whose results are computed on a CPU, too."""
+    value = positive(text)
+    if value > MOST_TILES:
+        raise argparse.ArgumentTypeError(f"expected at most {MOST_TILES}, not {text[:40]!r}")
+    return value
+
+
+def address(text: str) -> int:
+    """The address of an instruction, such as 0x40."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        message = f"expected an address such as 0x40, not {text[:40]!r}"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def budget(text: str) -> Any:
@@ -116,6 +135,8 @@ def output_file(text: str) -> Path:
 def output_folder(text: str) -> Path:
     """Reads the path of a folder to write to, which need not exist."""
     path = Path(text)
+    if not text:
+        raise argparse.ArgumentTypeError("expected a folder, not an empty name")
     if text == str(STANDARD_OUTPUT):
         raise argparse.ArgumentTypeError("expected a folder, - stands for standard output")
     if _is_there(path) and not path.is_dir():

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from verilocc_bench.analysis import VECTOR
+from verilocc_bench.analysis.lower_bounds import lower_bound
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.files import STANDARD_OUTPUT, write_output
@@ -45,7 +45,7 @@ def _document(problem: Problem) -> dict[str, object]:
         "blocks": len(function.blocks),
         "virtual_registers": len(function.virtual_registers),
         "budget": {file.name: file.count for file in function.files},
-        "lower_bound": problem.pressure.maximum[VECTOR],
+        "lower_bound": lower_bound(problem, solver=False).value,
     }
     if problem.label is None:
         return found | {"compiler": f"no answer: {problem.label_absence or 'none is known'}"}

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from verilocc_bench.cli.argument_types import add_arrays, add_output, natural, positive
+from verilocc_bench.cli.argument_types import (
+    add_arrays,
+    add_output,
+    address,
+    natural,
+    positive,
+    tiles,
+)
+from verilocc_bench.errors import InputError
+
+FOR_TRACES = ("wave", "visit", "work_group")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -26,18 +37,15 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--trace",
-        type=lambda text: int(text, 0),
+        type=address,
         metavar="ADDRESS",
         help="print a wave's registers before the instruction there, and nothing else",
     )
-    parser.add_argument("--wave", type=natural, default=0, help="the wave of --trace (default: 0)")
-    parser.add_argument(
-        "--visit", type=natural, default=0, help="how often it came there before (default: 0)"
-    )
+    parser.add_argument("--wave", type=natural, help="the wave of --trace (default: 0)")
+    parser.add_argument("--visit", type=natural, help="how often it came there before (default: 0)")
     parser.add_argument(
         "--work-group",
         type=_work_group,
-        default=(0, 0, 0),
         metavar="X,Y,Z",
         help="the work-group of --trace (default: 0,0,0)",
     )
@@ -56,11 +64,18 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    """Raises InputError if one of these options is given; `why` goes on after its name."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise InputError(f"--{name.replace('_', '-')} {why}", source=options.instance)
+
+
 def add_tiles_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--tiles`; None stands for the default of verilocc_bench.execution."""
     parser.add_argument(
         "--tiles",
-        type=positive,
+        type=tiles,
         help="tiles in each dimension of the grid that is executed; from 2 on, the last one is cut "
         "short where the kernel allows it (default: 2)",
     )

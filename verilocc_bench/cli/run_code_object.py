@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from verilocc_bench.cli.run_arguments import FOR_TRACES, refuse_options
 from verilocc_bench.errors import InputError
 from verilocc_bench.execution import MachineExecution, load_kernel
 from verilocc_bench.files import opened_to_write, read_data
@@ -37,8 +38,8 @@ _DAMAGE = (
 
 
 def is_code_object(path: Path) -> bool:
-    """True for a file that AMD's tools or `lower` have made. (A cubin is an ELF file, too.)"""
-    return path.suffix in {".o", ".hsaco", ".co"} and path.is_file()
+    """True for the name of a file that AMD's tools or `lower` make. (A cubin is ELF, too.)"""
+    return path.suffix in {".o", ".hsaco", ".co"}
 
 
 def run_code_object(options: argparse.Namespace) -> int:
@@ -48,6 +49,7 @@ def run_code_object(options: argparse.Namespace) -> int:
         raise InputError("a code object needs --arguments and --grid", source=path)
     if options.answer is not None:
         raise InputError("an answer is for an id of a dataset, this is a code object", source=path)
+    refuse_options(options, ("trace", *FOR_TRACES, "tiles"), "is for an id of a dataset")
     arrays = read_arrays(options.arguments)
     try:
         kernel = load_kernel(read_data(path), options.function)
@@ -82,7 +84,10 @@ def run_code_object(options: argparse.Namespace) -> int:
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz file, in its order. Raises InputError for another file."""
     try:
-        with np.load(io.BytesIO(read_data(path)), allow_pickle=False) as file:
+        found = np.load(io.BytesIO(read_data(path)), allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            raise InputError("expected an .npz file of arrays by name, not one array", source=path)
+        with found as file:
             return {name: file[name] for name in file.files}
     except _DAMAGE as error:
         message = f"expected an .npz file of arrays ({type(error).__name__}: {str(error)[:80]})"

@@ -11,6 +11,7 @@ from verilocc_bench.api.answers import answer_of_file
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import backend_of
 from verilocc_bench.cli.instance import load_instance
+from verilocc_bench.cli.run_arguments import FOR_TRACES, refuse_options
 from verilocc_bench.cli.run_code_object import is_code_object, run_code_object
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -30,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
     """
     if is_code_object(Path(options.instance)):
         return run_code_object(options)
-    for name in ("arguments", "grid", "block", "output"):
-        if getattr(options, name) is not None:
-            raise InputError(f"--{name} is for a code object", source=options.instance)
+    refuse_options(options, ("arguments", "grid", "block", "output"), "is for a code object")
+    if options.trace is None:
+        refuse_options(options, FOR_TRACES, "goes with --trace")
     instance = load_instance(options)
     answer = None
     if options.answer is not None:
@@ -117,9 +118,9 @@ def _trace(executor: AnswerExecutor, answer: Answer | None, options: argparse.Na
         executor.arguments,
         executor.launch.grid,
         options.trace,
-        group=options.work_group,
-        wave=options.wave,
-        visit=options.visit,
+        group=options.work_group or (0, 0, 0),
+        wave=options.wave or 0,
+        visit=options.visit or 0,
     )
     vectors = {f"v{n}": found.vectors[n] for n in range(len(found.vectors))}
     vectors |= {f"a{n}": found.accumulators[n] for n in range(len(found.accumulators))}

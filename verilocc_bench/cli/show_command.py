@@ -38,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
         if not occupation.valid:
             print(
                 f"verilocc-bench show: {occupation.source}: a wrong answer for {options.instance}, "
-                f"{occupation.findings_count:,} findings, first: "
+                f"findings: {occupation.findings_count:,}, the first "
+                f"{occupation.clashes[0].finding.kind.value}: "
                 f"{occupation.clashes[0].finding.message}",
                 file=sys.stderr,
             )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds import lower_bound
 from verilocc_bench.api.answers import answer_of_file
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.api.working import FINDINGS, opinion
@@ -90,13 +91,13 @@ def words_of_valid(problem: AllocationProblem, verdict: Verdict, *, edited: bool
     if verdict.registers_used is None or verdict.occupancy is None:
         return "valid"
     files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
-    pressure = problem.pressure.maximum[VECTOR]
+    bound = lower_bound(problem, solver=False).value
     # Spills take values out of registers: they may go below the bound of the function itself.
     needs = "without edits it needs" if edited else "it needs"
     return (
         f"valid{' with edits' if edited else ''}: {verdict.registers_used[VECTOR]} vector "
         f"registers ({files}), {problem.target.counted_occupancy(verdict.occupancy)}; "
-        f"{needs} at least {pressure} by pressure alone (`bound` may prove more)"
+        f"{needs} at least {bound} (`bound` may prove more)"
     )
 
 

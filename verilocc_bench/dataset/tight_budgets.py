@@ -69,7 +69,7 @@ def tighten(row: Row, choice: BudgetChoice) -> Row | None:
         occupancy=row.occupancy if fits else None,
         alternatives="{}",
         bank_conflicts=row.bank_conflicts if fits else None,
-        **_NO_BEST,
+        **{**_NO_BEST, "best_lower_bound": bound},
     )
 
 

@@ -203,5 +203,6 @@ def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
         names = ", ".join(run.allocator.name for run in runs)
         raise InputError(
             f"a process of {names} died; an allocator that can end its process is asked as "
-            "command:PROGRAM, where that counts as a failure of its own"
+            "command:PROGRAM, where that counts as a failure of its own; a script that asks for "
+            "processes does so below `if __name__ == '__main__':`"
         ) from None

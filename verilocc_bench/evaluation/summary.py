@@ -115,8 +115,10 @@ def summarise(
         record["reading"] = _reading_record(counted)
     if price is not None:
         totals = record["totals"]
-        tokens = totals.get("prompt_tokens", 0), totals.get("completion_tokens", 0)
-        record["cost"] = (price[0] * tokens[0] + price[1] * tokens[1]) / 1e6
+        tokens = totals.get("prompt_tokens"), totals.get("completion_tokens")
+        record["cost"] = None
+        if tokens[0] is not None and tokens[1] is not None:
+            record["cost"] = (price[0] * tokens[0] + price[1] * tokens[1]) / 1e6
     if machine_code is not None:
         record["machine_code"] = summarise_machine_code(
             [machine_code.get(row.row.id) for row in rows]
@@ -200,13 +202,19 @@ def _within(row: RowResult, budget: int) -> float:
 
 
 def _totals(samples: Sequence[Sample]) -> dict[str, int]:
-    """Sums of the whole numbers that allocators report, such as tokens."""
+    """Sums of the whole numbers that allocators report, such as tokens.
+
+    There is none where a sample does not know its number.
+    """
     totals: Counter[str] = Counter()
+    unknown: set[str] = set()
     for sample in samples:
         for name, value in sample.details.items():
             if type(value) is int:
                 totals[name] += value
-    return dict(sorted(totals.items()))
+            elif value is None:
+                unknown.add(name)
+    return {name: totals[name] for name in sorted(totals) if name not in unknown}
 
 
 def _reading_record(samples: Sequence[Sample]) -> dict[str, int]:

@@ -126,7 +126,8 @@ def load_code_object(data: bytes) -> CodeObject:
         patched = [each.name for each in file.sections if each.index == section.info]
         if not patched or patched[0].startswith(".text"):
             raise InputError(
-                f"{section.name} patches {' '.join(patched) or 'no section'}: expected linked code"
+                f"{section.name} patches {' '.join(patched) or 'no section'}: expected linked "
+                "code, as `lower -o FILE.co` writes"
             )
     symbols = {symbol.name: symbol for symbol in file.symbols}
     kernels = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +156,9 @@ class RunnableKernel:
         settings = state.settings
         settings[STRICT], settings[STEP_LIMIT] = int(asynchronous), step_limit
         settings[WAVE_ORDER], settings[FIRST_WAVE] = order, first_wave
+        width, height, depth = launch.grid
         chosen = (
-            product(*(range(n) for n in reversed(launch.grid)))
+            ((z, y, x) for z in range(depth) for y in range(height) for x in range(width))
             if groups is None
             else ((z, y, x) for x, y, z in groups)
         )
@@ -271,9 +271,13 @@ def launch_size(code: KernelCode, grid: Sequence[int], block: Sequence[int] | No
         return x, y, z
 
     items = three(block) if block is not None else (code.largest_work_group, 1, 1)
-    if items[0] * items[1] * items[2] > 1024:
-        raise InputError(f"a work-group has at most 1024 work-items, got {items}")
-    return LaunchSize(three(grid), items)
+    if items[0] * items[1] * items[2] > code.largest_work_group:
+        most = code.largest_work_group
+        raise InputError(f"a work-group of {code.name} has at most {most} work-items, got {items}")
+    groups = three(grid)
+    if any(count * size >= 1 << 32 for count, size in zip(groups, items, strict=True)):
+        raise InputError(f"a dispatch has fewer than 2^32 work-items a dimension, got {groups}")
+    return LaunchSize(groups, items)
 
 
 def load_kernel(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.errors import InfrastructureError
-from verilocc_bench.model.language_model import Ask, Completion, Episode, TokenSampling
+from verilocc_bench.model.language_model import Ask, Completion, Episode, TokenSampling, known_sum
 
 
 class Question(NamedTuple):
@@ -74,8 +74,8 @@ def _turn(
 def _with_counts(response: Response, said: Sequence[Completion]) -> Response:
     counts = {
         "asks": len(said),
-        "prompt_tokens": sum(completion.prompt_tokens for completion in said),
-        "completion_tokens": sum(completion.completion_tokens for completion in said),
+        "prompt_tokens": known_sum(completion.prompt_tokens for completion in said),
+        "completion_tokens": known_sum(completion.completion_tokens for completion in said),
     }
     return replace(response, details={**counts, **response.details})
 

@@ -119,7 +119,7 @@ class EndpointModel:
 
         for place, outcome in _in_threads(work, len(pairs), self.concurrency):
             if isinstance(outcome, Completion):
-                tell_tokens(outcome.completion_tokens)
+                tell_tokens(outcome.completion_tokens or 0)
             yield place, outcome
 
     def close(self) -> None:
@@ -354,10 +354,10 @@ def _text(said: Any) -> str:
     return said.encode("utf-8", "replace").decode("utf-8") if isinstance(said, str) else ""
 
 
-def _count(usage: Any, name: str) -> int:
-    """The tokens that a server counts; 0 if it says nothing, or nothing sensible."""
+def _count(usage: Any, name: str) -> int | None:
+    """The tokens that a server counts; None if it says nothing, or nothing sensible."""
     count = usage.get(name) if isinstance(usage, dict) else None
-    return count if type(count) is int and 0 <= count <= MOST_TOKENS else 0
+    return count if type(count) is int and 0 <= count <= MOST_TOKENS else None
 
 
 def _in_threads(

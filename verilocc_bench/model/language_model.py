@@ -8,7 +8,7 @@ their asks to a LanguageModel in batches (model.allocator).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -98,14 +98,15 @@ class Completion:
     model's own distribution over what may be said, before temperature and
     top-p), and for each the likeliest tokens that were not taken, if
     TokenSampling asks for them. A model that does not report them leaves them
-    empty. `reasoning` is what a server told apart as thinking. `sent` is the prompt as the
-    model got it: a text, or the request to a server; `received` is the server's choice.
+    empty; a server that does not count tokens leaves their numbers None. `reasoning` is what a
+    server told apart as thinking. `sent` is the prompt as the model got it: a text, or the request
+    to a server; `received` is the server's choice.
     """
 
     text: str
     finish: Finish
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
     tokens: tuple[int, ...] = ()
     log_probabilities: tuple[float, ...] = ()
     alternatives: tuple[tuple[Alternative, ...], ...] = ()
@@ -114,6 +115,16 @@ class Completion:
     sent: Any = field(default=None, compare=False)
     received: Any = field(default=None, compare=False)
     seconds: float = field(default=0.0, compare=False)
+
+
+def known_sum(counts: Iterable[int | None]) -> int | None:
+    """The sum of counts of tokens; None if one of them is not known."""
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def plain(text: str) -> str:
 def read_runs(folders: Sequence[Path]) -> tuple[ReportedRun, ...]:
     """The runs in these folders, in their order.
 
-    A folder without results stands for the folders in it that have results, in
+    A folder stands for its own results and for the folders in it that have results, in
     the order of their names. Raises InputError for a folder with neither, and
     for a run that is given twice.
     """
@@ -124,9 +124,9 @@ def _result_folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         expected = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(f"expected a folder with a {RESULTS}; this {expected}", source=folder)
-    if (folder / RESULTS).exists():
-        return [folder]
     within = sorted(path.parent for path in folder.glob(f"*/{RESULTS}"))
+    if (folder / RESULTS).exists():
+        within.insert(0, folder)
     if not within:
         raise InputError(f"expected a {RESULTS} in this folder, as evaluate writes", source=folder)
     return within

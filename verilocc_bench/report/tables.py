@@ -28,7 +28,7 @@ REGISTER_MEANING = (
     "over kernels with a valid sample, on its first: registers/label is the geometric mean of "
     "vector registers used against the compiler's own assignment (less is better); fewer, equal "
     "and more are shares of kernels against it; above bound is the mean number of registers above "
-    "the most that must be live at once"
+    "the highest proved lower bound"
 )
 
 
@@ -138,6 +138,7 @@ def _overall_table(section: ComparableRuns, ranking: Ranking) -> Table:
     columns = [
         _Column("kernels", lambda r: number(r["n"])),
         _Column("samples", lambda r: number(r["samples"])),
+        _Column("score", lambda r: number(r.get("score"), 3), optional=True),
         *(_pass_column(k) for k in _ks(section)),
         *_REGISTER_COLUMNS,
         _Column("verifier calls", lambda r: number(r["verifier_calls"], 2), optional=True),
@@ -145,7 +146,10 @@ def _overall_table(section: ComparableRuns, ranking: Ranking) -> Table:
         _Column("out", lambda r: number(r["totals"].get("completion_tokens")), optional=True),
         _Column("cost", lambda r: number(r.get("cost"), 4), optional=True),
     ]
-    meaning = f"{CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
+    meaning = (
+        "score is 0 without a valid answer, 0.5 at the compiler's registers and 1 at the proved "
+        f"lower bound, the mean over kernels; {CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
+    )
     if section.conditions["decoding"] == "guided":
         meaning += " Verifier calls is the mean of samples that succeed."
     return _record_table("Overall", meaning, ("run",), columns, _overall_rows(ranking))

@@ -113,7 +113,7 @@ class LanguageModelSettings(AllocatorSettings):
     strategy: SamplingStrategy | None = setting(
         None,
         "--sampling",
-        "take the likeliest tokens, draw them, or unique answers, the likeliest first "
+        "take the likeliest tokens, draw them, or leave earlier answers at the likeliest places "
         "(default: for a single answer what the model was trained for, else greedy; else random)",
         read=SamplingStrategy,
     )

@@ -62,7 +62,7 @@ class TokenizedView:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that a row must have."""
-        return ("normalized", *self._label.columns)
+        return tuple(dict.fromkeys(("normalized", *self._label.columns)))
 
     @property
     def output_columns(self) -> tuple[str, ...]:

@@ -57,10 +57,10 @@ class OpcodeVocabulary:
             raise InputError("expected sorted 'opcodes', each once", source=path)
         return cls(tuple(opcodes))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes the vocabulary as JSON: the same bytes for the same opcodes."""
         document = {"format": FORMAT, "opcodes": list(self.opcodes)}
-        write_atomically(path, json.dumps(document, indent=1) + "\n")
+        write_atomically(Path(path), json.dumps(document, indent=1) + "\n")
 
     @property
     def size(self) -> int:

@@ -68,7 +68,10 @@ def network_of(change: Path) -> reading_network.ReadingNetwork:
     return reading_network.ReadingNetwork(module, torch.device("cpu"))
 
 
-def test_it_reads_as_the_network_that_was_trained(change: Path) -> None:
+def test_it_reads_as_the_network_that_was_trained(
+    change: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading_network, "LEAST_ROOM", 16)  # it becomes larger on the way
     use_attention("any")
     state = adapter.merged(matrices(base_model()), adapter.load(change))
     reader = Reader(SHAPE)

@@ -8,7 +8,7 @@ from typing import Any
 
 from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.edits import Answer
-from verilocc_bench.model.language_model import Completion, DeadEnd, Finish
+from verilocc_bench.model.language_model import Completion, DeadEnd, Finish, known_sum
 from verilocc_bench.model.prompts.finding import find_object
 from verilocc_bench.model.prompts.reading import Unparsable, read_object
 from verilocc_bench.settings.language_model import Extraction
@@ -41,21 +41,21 @@ class NoPlace(DeadEnd):
 class EpisodeRecord:
     """Adds up completions; `more` are further details of the sample.
 
-    `log_probability` is the sum over all tokens said, None as soon as one
-    completion does not tell.
+    `log_probability` is the sum over all tokens said. It and the counts of tokens are None as
+    soon as one completion does not tell.
     """
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
     log_probability: float | None = 0.0
     more: dict[str, Any] = field(default_factory=dict)
 
     def add(self, completion: Completion) -> None:
         """Counts a completion; a prompt that does not fit was not read, and costs nothing."""
         if completion.finish is not Finish.CONTEXT:
-            self.prompt_tokens += completion.prompt_tokens
-        self.completion_tokens += completion.completion_tokens
-        if completion.completion_tokens and not completion.log_probabilities:
+            self.prompt_tokens = known_sum((self.prompt_tokens, completion.prompt_tokens))
+        self.completion_tokens = known_sum((self.completion_tokens, completion.completion_tokens))
+        if completion.text and not completion.log_probabilities:
             self.log_probability = None
         if self.log_probability is not None:
             self.log_probability += sum(completion.log_probabilities)

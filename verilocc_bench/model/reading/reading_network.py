@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from transformers import AttentionInterface, DynamicCache
+from transformers import AttentionInterface, Cache
+from transformers.cache_utils import DynamicLayer
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.reading.conversation import WORDS
@@ -27,6 +28,8 @@ ANGLES = 500_000.0
 """The base of the positions' angles."""
 LONGEST = 40_960
 """Words of a conversation, on which it has learnt."""
+LEAST_ROOM = 2048
+"""Words for which a cache has room at first."""
 MATRICES = {
     "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "o": ("self_attn.o_proj",),
@@ -69,6 +72,33 @@ def attend(
 AttentionInterface.register(ATTENTION, attend)
 
 
+class RoomyLayer(DynamicLayer):  # type: ignore[misc]
+    """A layer's keys and values, with room for more: few words are added very many times.
+
+    Transformers' own copies all that was read before whenever a word is added.
+    """
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Adds what was read; all keys and values."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            self.room = key_states.new_empty(2, *key_states.shape[:2], 0, key_states.shape[3])
+        begin = self.get_seq_length()
+        end = begin + key_states.shape[2]
+        if end > self.room.shape[3]:
+            size = list(self.room.shape)
+            size[3] = max(LEAST_ROOM, 2 * end)
+            larger = self.room.new_empty(size)
+            larger[:, :, :, :begin] = self.room[:, :, :, :begin]
+            self.room = larger
+        self.room[0, :, :, begin:end] = key_states
+        self.room[1, :, :, begin:end] = value_states
+        self.keys, self.values = self.room[:, :, :, :end]
+        return self.keys, self.values
+
+
 class ReadingNetwork:
     """A causal language model of transformers over the words of the conversation."""
 
@@ -76,7 +106,7 @@ class ReadingNetwork:
         self._module, self._device = module, device
         if device.type == "cpu":
             module.set_attn_implementation(ATTENTION)
-        self._cache = DynamicCache()
+        self._cache = Cache(layer_class_to_replicate=RoomyLayer)
 
     @property
     def dtype(self) -> str:
@@ -85,7 +115,7 @@ class ReadingNetwork:
 
     def begin(self) -> None:
         """Forgets all."""
-        self._cache = DynamicCache()
+        self._cache = Cache(layer_class_to_replicate=RoomyLayer)
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def read(
