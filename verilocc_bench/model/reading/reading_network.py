@@ -28,8 +28,8 @@ ANGLES = 500_000.0
 """The base of the positions' angles."""
 LONGEST = 40_960
 """Words of a conversation, on which it has learnt."""
-LEAST_ROOM = 2048
-"""Words for which a cache has room at first."""
+LEAST_ROOM = LONGEST
+"""Words for which a cache has room. All have one size, so that freed memory fits the next."""
 MATRICES = {
     "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "o": ("self_attn.o_proj",),
