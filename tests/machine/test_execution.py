@@ -292,7 +292,7 @@ def test_code_written_by_hand_has_labels_and_no_sizes() -> None:
 
 
 def test_a_run_stops_before_every_instruction() -> None:
-    kernel = kernel_of(COPY)
+    kernel = kernel_of(COPY, items=128)
     run_of = SteppedRun(kernel, [numbers(128), np.zeros(128, np.uint32)], (1,), block=(128, 1, 1))
     stops = list(run_of.stops())
     count = len(kernel.program.instructions)
