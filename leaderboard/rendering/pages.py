@@ -116,9 +116,10 @@ class BoardPage:
 
     @cached_property
     def kernels(self) -> Mapping[str, Mapping[str, Any]]:
-        """Each kernel's record of an answer with the fewest registers; of none, if none is valid.
+        """The record of each kernel, from the entry whose valid answer has the fewest registers.
 
-        A record without a valid answer knows neither the label's registers nor the bound.
+        Records without a valid answer know neither the label's registers nor the bound: one
+        of them stands only where no entry has a valid answer.
         """
         found: dict[str, Mapping[str, Any]] = {}
         for kernel in (kernel for entry in self.entries for kernel in entry.kernels):

@@ -74,7 +74,7 @@ def positive(text: str) -> int:
 
 
 def tiles(text: str) -> int:
-    """Tiles in each dimension of a grid whose results are computed on a CPU, too."""
+    """Tiles in each dimension of a grid, for which a reference is computed."""
     value = positive(text)
     if value > MOST_TILES:
         raise argparse.ArgumentTypeError(f"expected at most {MOST_TILES}, not {text[:40]!r}")
