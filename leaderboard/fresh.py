@@ -4,8 +4,8 @@
     python -m leaderboard.fresh close NAME --seed SEED
 
 DIR is what `verilocc-bench build --sweep fresh --seed SEED` wrote. Opening adds
-the board to boards.json, with the SHA-256 of the seed. Closing adds the seed:
-then anybody can build the kernels again, and see that nobody chose them.
+the board to boards.json, with the SHA-256 of the seed. Closing adds the seed.
+Anybody can then build the same kernels, which shows that nobody chose them.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ class Utterance:
 
     `pending` are tokens that the network has not seen yet, of which the first `stem`
     belong to the messages before the last. `context` is how many tokens it can see, `room`
-    how many may be said. Each has a random generator of its own, so that
-    what is drawn does not depend on who is in the batch.
+    how many may be said. Each utterance draws from a random generator of its own, so the
+    others in a batch change nothing.
     """
 
     def __init__(
