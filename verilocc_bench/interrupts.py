@@ -1,4 +1,4 @@
-"""Interrupts of the terminal that are never lost.
+"""Interrupts of the terminal, and requests to end (SIGTERM), that are never lost.
 
 Python raises a KeyboardInterrupt wherever the program happens to be, and there
 are places that drop it:
@@ -46,13 +46,15 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self.waiting = False
+        self._number = signal.SIGINT
         self._patience_ends: float | None = None
         self._is_over = False
         # Never taken by what a signal calls: that would wait forever.
         self._sending = threading.Lock()
 
-    def handle(self, _: int, frame: FrameType | None) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         """Raises a KeyboardInterrupt as soon as no import is under way."""
+        self._number = signal.Signals(number)
         if _is_importing(frame):
             now = time.monotonic()
             if self._patience_ends is None:
@@ -81,7 +83,7 @@ class _Interrupts:
             with self._sending:
                 if not self._is_over:
                     self.waiting = False
-                    signal.pthread_kill(thread, signal.SIGINT)  # which ends a sleep, too
+                    signal.pthread_kill(thread, self._number)  # which ends a sleep, too
 
         self.waiting = True
         threading.Thread(target=send, daemon=True).start()
@@ -96,16 +98,18 @@ class _Interrupts:
 def interrupts_arrive() -> Iterator[None]:
     """Loses no interrupt while it lasts. The main thread enters it.
 
-    An interrupt that cannot be raised until its end is raised there. If the program
-    ignores interrupts, as behind a shell's `&`, they stay ignored.
+    An interrupt that cannot be raised until its end is raised there. SIGTERM, by which
+    clusters end a job, counts as one. If the program ignores a signal, as interrupts behind
+    a shell's `&`, it stays ignored.
     """
     interrupts = _Interrupts()
-    hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGINT)
-    raises = handler is signal.default_int_handler
+    hook = sys.unraisablehook
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ends = [n for n, h in before.items() if h in (signal.default_int_handler, signal.SIG_DFL)]
     try:
         sys.unraisablehook = interrupts.hook
-        if raises:
-            signal.signal(signal.SIGINT, interrupts.handle)
+        for number in ends:
+            signal.signal(number, interrupts.handle)
         yield
         interrupts.end()
         if interrupts.waiting:
@@ -113,5 +117,5 @@ def interrupts_arrive() -> Iterator[None]:
     finally:
         interrupts.end()
         sys.unraisablehook = hook
-        if raises:
-            signal.signal(signal.SIGINT, handler)
+        for number in ends:
+            signal.signal(number, before[number])

@@ -117,8 +117,9 @@ def test_an_interrupt_that_python_drops(place: str, tmp_path: Path) -> None:
         "class Named:\n    def __set_name__(self, owner, name):\n        interrupt()\n"
         "class Owner:\n    named = Named()\n"
     )
+    number = "SIGTERM" if place == "a finalizer" else "SIGINT"
     (tmp_path / "signals.py").write_text(
-        "import signal\ndef interrupt():\n    signal.raise_signal(signal.SIGINT)\n"
+        f"import signal\ndef interrupt():\n    signal.raise_signal(signal.{number})\n"
     )
     (tmp_path / "program.py").write_text(
         "import signal, sys, time\n"
@@ -143,7 +144,7 @@ def test_an_interrupt_that_python_drops(place: str, tmp_path: Path) -> None:
     [
         ("try:\n    time.sleep(60)\nexcept BaseException:\n    pass\n", "time.sleep(60)"),
         ("time.sleep(60)\n", "return 0"),
-        ("signal.raise_signal(signal.SIGINT)\n", "return 0"),
+        ("signal.raise_signal(signal.SIGTERM)\n", "return 0"),
     ],
     ids=["a long import that drops it", "an import without end", "the end of the program"],
 )

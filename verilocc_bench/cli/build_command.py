@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from verilocc_bench.errors import InputError
 
@@ -34,16 +29,15 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--beside is for the sweeps {FRESH!r} and {EXPERT!r}")
     sweep = experts or (fresh_sweep(options.seed) if fresh else sweep_named(options.sweep))
     execution = Execution(options.jobs, options.scheduler, options.time_limit)
-    with _terminated_as_interrupted():
-        report = build_dataset(
-            sweep,
-            options.arch,
-            options.output,
-            limit=options.limit,
-            every=options.every,
-            execution=execution,
-            beside=options.beside,
-        )
+    report = build_dataset(
+        sweep,
+        options.arch,
+        options.output,
+        limit=options.limit,
+        every=options.every,
+        execution=execution,
+        beside=options.beside,
+    )
     if report.summary is None:
         print(f"{options.output} is complete: nothing to do", file=sys.stderr)
         return 0
@@ -54,23 +48,6 @@ def run(options: argparse.Namespace) -> int:
         print(f"rejected: {kind} {count}")
     print(_times(report), file=sys.stderr)
     return 0
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM interrupts the body: workers end, and finished rows stay."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _times(report: BuildReport) -> str:

@@ -10,6 +10,8 @@ from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import settings_kind
 from verilocc_bench.model.allocator import first_format
+from verilocc_bench.model.reading.reading_allocator import first_conversation
+from verilocc_bench.model.shipped import is_shipped
 from verilocc_bench.settings.command_line import check_flags, read_settings
 from verilocc_bench.settings.language_model import LanguageModelSettings, LocalModelSettings
 
@@ -22,6 +24,10 @@ def run(options: argparse.Namespace) -> int:
     check_flags(options, [options.model or "a prompt"], [kind])
     settings = read_settings(options, kind)
     problem = load_instance(options)
+    if options.model is not None and is_shipped(options.model):
+        assert isinstance(settings, LocalModelSettings)
+        print(first_conversation(options.model, Request(problem), settings))
+        return 0
     words = first_format(settings.prompt_format)
     ask = next(words.episode(Request(problem), settings))
     text = "\n\n".join(f"[{message.role}]\n{message.content}" for message in ask.messages)

@@ -32,6 +32,7 @@ from verilocc_bench.model.reading.conversation import (
     INDEX,
     WORDS,
     Conversation,
+    Forward,
     FreshNames,
     Places,
     Text,
@@ -65,13 +66,31 @@ def registers_of(text: Text, places: dict[int, str]) -> dict[int, PhysicalRegist
     }
 
 
+def _chance(request: Request) -> random.Random:
+    digest = hashlib.sha256(f"reading {request.seed}".encode()).digest()
+    return random.Random(int.from_bytes(digest[:8], "big"))  # noqa: S311
+
+
+def first_conversation(name: str, request: Request, settings: LocalModelSettings) -> str:
+    """What the model is shown first, a turn a line; behind each `=>` it answers.
+
+    Raises InputError for settings that mean nothing to it, or a text that the format cannot show.
+    """
+    _check(name, settings)
+    text = cut(request.problem.normalized)
+    try:
+        forward = Forward(text, FreshNames(_chance(request)).of(text))
+    except ValueError as error:
+        raise InputError(f"the format {FORMAT.name} cannot show it: {error}") from None
+    turns = (" ".join((*turn.shown, "=>")) for turn in forward.turns)
+    return "\n".join((" ".join(forward.opening), *turns))
+
+
 def _answer(request: Request, place: Callable[[Text, random.Random], dict[int, str]]) -> Answer:
     """What comes of a text. Raises AllocationFailed."""
-    digest = hashlib.sha256(f"reading {request.seed}".encode()).digest()
-    draw = random.Random(int.from_bytes(digest[:8], "big"))  # noqa: S311
     try:
         text = cut(request.problem.normalized)
-        places = place(text, draw)
+        places = place(text, _chance(request))
         assignment = registers_of(text, places)
     except WrongWord as error:
         raise AllocationFailed(str(error), "unparsable") from None
