@@ -42,6 +42,8 @@ def test_only_rows_of_the_version_are_loaded(monkeypatch: pytest.MonkeyPatch) ->
     assert load_rows("mini@1.0").rows == load_rows("mini").rows
     with pytest.raises(InputError, match=r"mini@9\.9: .*4e02dbac2edc7156… is of mini@1\.0; known"):
         load_rows("mini@9.9")
+    with pytest.raises(InputError, match="mini: --revision is for datasets on the Hub"):
+        load_rows("mini", revision="v1")
     monkeypatch.setattr(versions, "known_versions", dict)
     with pytest.raises(InputError, match="is of no known version"):
         load_rows("mini@1.0")

@@ -28,7 +28,6 @@ SMALL = RunConfiguration("linear-scan", archs=("sm_80",), limit=1)
     ("changes", "message"),
     [
         ({"track": "split", "budget": BudgetChoice.BOUND}, "--budget is for the assign track"),
-        ({"revision": "v1"}, "--revision is for datasets on the Hub"),
         ({"ks": (1, 10), "samples": 3}, "pass@10 needs --samples 10 or more"),
         ({"archs": ("sm_1",)}, "sm_1"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.hub_results import eval_results_yaml
 from verilocc_bench.files import STANDARD_OUTPUT, is_stream, write_output
 from verilocc_bench.report.html import render_html
@@ -17,6 +18,8 @@ _RENDER = {"markdown": render_markdown, "html": render_html}
 
 def run(options: argparse.Namespace) -> int:
     """Prints or writes a report on the runs in the folders."""
+    if options.dataset_id is not None and options.format != "eval-results":
+        raise InputError("--dataset-id is for --format eval-results")
     runs = read_runs(options.folders)
     if options.format == "eval-results":
         documents = {str(run.folder): run.document for run in runs}

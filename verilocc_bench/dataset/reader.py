@@ -94,7 +94,7 @@ def load_rows(
     takes (check_row).
     """
     config = _config(track)
-    folder = _folder(name)
+    folder = _folder(name, revision)
     if folder is None:
         of_hub = read_hub(*_on_the_hub(name, config), split, revision or tag_of(name), Row)
         rows = tuple(sorted(_checked(of_hub, name, track, check_texts), key=_order))
@@ -129,7 +129,7 @@ def iterate_rows(
     load_rows, before the first row.
     """
     config = _config(track)
-    folder = _folder(name)
+    folder = _folder(name, revision)
     if folder is not None:
         yield from _checked(_rows_of_folder(folder, name, split, track), name, track)
     else:
@@ -186,7 +186,7 @@ def load_raw_rows(
 
 
 def _raw_rows(name: str, split: str, revision: str | None, arch: str = "*") -> Iterable[RawRow]:
-    folder = _folder(name)
+    folder = _folder(name, revision)
     if folder is None:
         return read_hub(*_on_the_hub(name, "raw"), split, revision or tag_of(name), RawRow)
     paths = sorted(folder.glob(f"raw/*/{arch}/*/{split}-*.parquet"))
@@ -209,8 +209,10 @@ def split_config(architecture: str) -> str:
     return "split" if architecture in PUBLISHED else f"{architecture}-split"
 
 
-def _folder(name: str) -> Path | None:
-    """The folder of a dataset on disk; None for an id on the Hub."""
+def _folder(name: str, revision: str | None = None) -> Path | None:
+    """The folder of a dataset on disk; None for an id on the Hub, which alone has revisions."""
+    if revision is not None and is_local(name):
+        raise InputError("--revision is for datasets on the Hub", source=name)
     name, config = split_name(name)
     if config == EXPERT:
         around = _folder(name)

@@ -49,8 +49,6 @@ class RunConfiguration:
             raise InputError("--runnable is for --budget full: the code has its own budget")
         if settings.compiled_answers and self.budget is not BudgetChoice.FULL:
             raise InputError("--compiled is for --budget full: the code has its own budget")
-        if self.revision is not None and is_local(self.dataset):
-            raise InputError("--revision is for datasets on the Hub", source=self.dataset)
         if max(self.ks) > self.samples:
             raise InputError(f"pass@{max(self.ks)} needs --samples {max(self.ks)} or more")
         for arch in self.archs or ():
