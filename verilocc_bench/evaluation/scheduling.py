@@ -7,6 +7,7 @@ requests. What a ledger has already is not asked again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -154,7 +155,10 @@ def _code_source(runs: Sequence[AllocatorRun]) -> CodeSource:
     return CodeSource(configuration.dataset, configuration.splits, configuration.revision)
 
 
-def _start(runs: Sequence[_RunInProcess], code: CodeSource) -> None:
+def _start(runs: Sequence[_RunInProcess], code: CodeSource, threads: int) -> None:
+    # Read when PyTorch is loaded: as many threads in each process as there are processors only
+    # wait for one another.
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     _prepared_rows.code = code
     for run in runs:
         _runs.append(run)
@@ -184,7 +188,8 @@ def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
     ]
     tasks: dict[Future[tuple[RowSamples, Timing]], AllocatorRun] = {}
     try:
-        with process_pool(jobs, _start, (told, _code_source(runs))) as pool:
+        threads = max(1, len(os.sched_getaffinity(0)) // jobs)
+        with process_pool(jobs, _start, (told, _code_source(runs), threads)) as pool:
             for each in runs[0].rows:
                 for place, run in enumerate(runs):
                     missing = run.missing(each.row)

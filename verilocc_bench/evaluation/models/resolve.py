@@ -58,7 +58,7 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
 def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: int = 1) -> Allocator:
     """The allocator that a `--model` value names, with settings of its kind (None: the defaults).
 
-    A program runs in up to `jobs` processes. Raises InputError if there is no
+    A program, and a model of this package, runs in up to `jobs` processes. Raises InputError if there is no
     such allocator, or it cannot be asked so.
     """
     settings = settings_kind(name)() if settings is None else settings
@@ -77,7 +77,7 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
 
             folder = shipped_folder(name)
             if folder is not None:
-                return ReadingAllocator(name, folder, settings)
+                return ReadingAllocator(name, folder, settings, jobs)
             return language_model_allocator(name, settings)
     _check_no_language_model(name, settings)
     if name in OWN:

@@ -139,16 +139,20 @@ def _discussed(
 
 
 class ReadingAllocator(SingleAllocator):
-    """The reference model. Raises InputError for settings that mean nothing to it."""
+    """The reference model. Raises InputError for settings that mean nothing to it.
+
+    With `jobs` processes each has a network of its own, and this one has none.
+    """
 
     label_use: ClassVar[LabelUse] = LabelUse.NONE
     assistance: ClassVar[Assistance] = FORMAT.assistance
     tracks: ClassVar[tuple[str, ...]] = ("assign",)
     deterministic: ClassVar[bool] = False
-    group_size: ClassVar[int] = 1  # type: ignore[assignment]
     keeps_groups_whole: ClassVar[bool] = True
 
-    def __init__(self, name: str, folder: Path, settings: LocalModelSettings) -> None:
+    def __init__(
+        self, name: str, folder: Path, settings: LocalModelSettings, jobs: int = 1
+    ) -> None:
         _check(name, settings)
         try:
             from verilocc_bench.model.reading.reading_network import load_network
@@ -157,10 +161,14 @@ class ReadingAllocator(SingleAllocator):
         network = load_network(folder / CHANGE, settings)
         self.begin(name, network, replace(settings, dtype=network.dtype))
         self.revision = revision_of([folder / CHANGE])
+        if jobs > 1:
+            self._in_processes = True
+            del self._network
 
     def begin(self, name: str, network: ReadingNetwork, settings: LocalModelSettings) -> None:
         """With a network at hand."""
         self.name, self._network, self.revision = name, network, "none"
+        self._in_processes = False
         self.tell_tokens: Callable[[int], object] = lambda _: None
         self.settings = replace(
             settings,
@@ -168,6 +176,11 @@ class ReadingAllocator(SingleAllocator):
             prompt_format=FORMAT.name,
             strategy=settings.strategy or SamplingStrategy.GREEDY,
         )
+
+    @property
+    def group_size(self) -> int | None:  # type: ignore[override]
+        """See Allocator."""
+        return None if self._in_processes else 1
 
     @property
     def prompt(self) -> PromptIdentity:  # type: ignore[override]
