@@ -31,6 +31,8 @@ from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import MIB, decode_text, open_input, opened_to_write, write_atomically
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.flags import flag_of
+from verilocc_bench.settings.language_model import AUTOMATIC
+from verilocc_bench.settings.prompt_formats import AUTO
 
 TO_FILL_IN = ("authors", "contact", "training_data", "hardware")
 """Keys that people must fill in; the name, too, where the model's name cannot stand for it."""
@@ -158,7 +160,8 @@ def command_of(document: Mapping[str, Any]) -> str:
         if isinstance(value, bool):
             words.append(flag.name if value else flag.name.replace("--", "--no-", 1))
         else:
-            words += [flag.name, str(value)]
+            automatic = each.name == "batch_size" and value == AUTOMATIC
+            words += [flag.name, AUTO if automatic else str(value)]
     return shlex.join(words)
 
 

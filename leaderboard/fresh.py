@@ -53,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             changed = [*known, opened(options.name, options.dataset, known)]
         else:
             changed = closed(options.name, options.seed, known)
+        write_atomically(options.boards, json.dumps(changed, indent=1) + "\n")
     except InputError as error:
         print(f"fresh: {error}", file=sys.stderr)
         return 2
-    write_atomically(options.boards, json.dumps(changed, indent=1) + "\n")
     done = "opened" if options.command == "open" else "closed"
     print(f"{done}: {options.name}, in {options.boards}")
     return 0

@@ -42,6 +42,7 @@ from verilocc_bench.evaluation.fingerprints import fingerprint
 from verilocc_bench.evaluation.ledger import checked_line, read_checked
 from verilocc_bench.files import write_atomically
 from verilocc_bench.processes import process_pool
+from verilocc_bench.settings.flags import at_least
 
 REVALIDATION, COMMENT = "revalidation.json", "comment.md"
 WORK = ".revalidating"
@@ -62,10 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add(
         "--output", type=Path, help="where results go (default: revalidated/ and the folder's name)"
     )
-    add("--jobs", type=int, default=1, help="processes (default: 1)")
+    add("--jobs", type=at_least(int, 1), default=1, help="processes (default: 1)")
     add(
         "--execute",
-        type=int,
+        type=at_least(int, 0),
         default=EXECUTED,
         metavar="N",
         help=f"answers that are executed as machine code (default: {EXECUTED})",
@@ -79,8 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "(default: none)",
     )
     options = parser.parse_args(arguments)
-    if options.jobs < 1:
-        parser.error("--jobs: expected at least 1")
     output = options.output or Path("revalidated") / options.folder.resolve().name
     try:
         document = revalidate(

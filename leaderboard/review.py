@@ -28,6 +28,7 @@ from leaderboard.submission import Refusal
 from verilocc_bench.dataset.hub_requests import ask, ask_once
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
+from verilocc_bench.settings.flags import at_least
 
 KIND = "dataset"
 SUBMISSION_FOLDER = "submission"
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--dataset", help="a copy of the board's dataset (default: its name on the Hub, or mini)")
     add("--revision", help="a branch, tag or commit of it on the Hub")
     add("--output", type=Path, help="where results go (default: reviews/ and the number)")
-    add("--jobs", type=int, default=1, help="processes (default: 1)")
+    add("--jobs", type=at_least(int, 1), default=1, help="processes (default: 1)")
     add("--comment", action="store_true", help="say the verdict in the pull request")
     add("--merge", action="store_true", help="merge it, if it is taken")
     options = parser.parse_args(arguments)

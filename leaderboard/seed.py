@@ -29,6 +29,7 @@ from leaderboard.packing import path_of
 from leaderboard.revalidate import revalidate
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
+from verilocc_bench.settings.flags import at_least
 
 ENTRIES = Path(__file__).with_name("entries")
 WORK = Path("results", "leaderboard")
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--dataset", help="a copy of the boards' dataset (default: its name on the Hub)")
     add("--board", action="append", choices=names, help="only this board; may be given again")
     add("--only", action="append", metavar="NAME", help="only this entry; may be given again")
-    add("--jobs", type=int, default=1, help="processes (default: 1)")
+    add("--jobs", type=at_least(int, 1), default=1, help="processes (default: 1)")
     add(
         "--machine-code",
         type=int,

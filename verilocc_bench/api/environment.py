@@ -169,7 +169,8 @@ def reward_function(
             if not isinstance(completion, str):
                 said = completion[-1].get("content") if completion else ""
             if not isinstance(said, str):  # parts of a message, or None for a call of a tool
-                said = "".join(part.get("text") or "" for part in said or ())
+                parts = [each for each in said or () if isinstance(each, Mapping)]
+                said = "".join(part.get("text") or "" for part in parts)
             found.append(environment.step(said).reward)
         return found
 

@@ -60,8 +60,11 @@ def evaluate(
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
     _check_models(models, jobs)
-    if limit is not None and limit < 1:
-        raise InputError(f"limit: expected a number from 1, not {limit}")
+    ks = (k,) if isinstance(k, int) else tuple(k)
+    counts = [("limit", limit), ("samples", samples), ("jobs", jobs), *(("k", each) for each in ks)]
+    for option, count in counts:
+        if count is not None and count < 1:
+            raise InputError(f"{option}: expected a number from 1, not {count}")
     if seed < 0:
         raise InputError(f"seed: expected a number from 0, not {seed}")
     configurations = [
@@ -77,7 +80,7 @@ def evaluate(
             families=names(family),
             limit=limit,
             samples=samples,
-            ks=(k,) if isinstance(k, int) else tuple(k),
+            ks=ks,
             seed=seed,
         )
         for each in models

@@ -165,6 +165,8 @@ def load_problems(
     the most of all. Raises InputError for a dataset, split or architecture that
     there is not, and if no row is left.
     """
+    if limit is not None and limit < 0:
+        raise InputError(f"limit: expected a number from 0, not {limit}")
     place = DatasetPlace(str(dataset), split, revision)
     archs, families = names(arch), names(family)
     for name in archs or ():

@@ -35,6 +35,8 @@ _SHARED_NAMES = frozenset({"leaderboard", "dataset_builders"})
 """Packages of verilocc-bench whose names another project may use, too."""
 
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
+_PATH_ERRORS = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP})
+"""Of paths that a user gave: all that looks for a file may raise these."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -99,6 +101,19 @@ def _give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _reason(error: OSError) -> str:
+    """What a user is told of a path that cannot be, or of output that cannot be written.
+
+    Raises any other error again.
+    """
+    if error.errno in _PATH_ERRORS and error.filename is not None:
+        return f"{str(error.filename)[:200]}: {error.strerror}"
+    if error.errno not in _OUTPUT_ERRORS or error.filename is not None:
+        raise error
+    _give_up_output()
+    return f"cannot write to standard output: {error.strerror}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status."""
     _open_closed_streams()
@@ -137,10 +152,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _give_up_output()
         return 1
     except OSError as error:
-        if error.errno not in _OUTPUT_ERRORS or error.filename is not None:
-            raise
-        _give_up_output()
-        reason = f"cannot write to standard output: {error.strerror}"
-        print(f"verilocc-bench {options.command}: {reason}", file=sys.stderr)
+        print(f"verilocc-bench {options.command}: {_reason(error)}", file=sys.stderr)
         return 2
     return status

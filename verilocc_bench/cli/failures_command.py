@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from verilocc_bench.api.results import Failure, load_results
 from verilocc_bench.errors import InputError
+from verilocc_bench.model.transcripts import tokens_told
 
 EXCERPT = 60
 """How many characters of a completion are shown before and after the place."""
@@ -65,12 +66,13 @@ def _transcript(failure: Failure) -> Iterator[str]:
     """All that the model was asked and said."""
     for number, each in enumerate(failure.exchanges, 1):
         of = f"{number} of {len(failure.exchanges)}"
-        yield f"--- prompt {of}, {each.tokens_in:,} tokens"
+        yield f"--- prompt {of}, {tokens_told(each.tokens_in)}"
         yield each.prompt_text
         if each.reasoning:
             yield f"--- reasoning {of}"
             yield each.reasoning
-        yield f"--- completion {of}, {each.tokens_out:,} tokens, {each.seconds:g} s, {each.finish}"
+        said = tokens_told(each.tokens_out)
+        yield f"--- completion {of}, {said}, {each.seconds:g} s, {each.finish}"
         place = failure.stopped_at if number == len(failure.exchanges) else None
         said = each.completion
         yield said if place is None else f"{said[:place]}{STOPPED}{said[place:]}"

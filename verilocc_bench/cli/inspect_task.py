@@ -193,8 +193,8 @@ def _completion(output: ModelOutput) -> Completion:
     return Completion(
         text,
         finish,
-        usage.input_tokens if usage is not None else 0,
-        usage.output_tokens if usage is not None else 0,
+        usage.input_tokens if usage is not None else None,
+        usage.output_tokens if usage is not None else None,
     )
 
 

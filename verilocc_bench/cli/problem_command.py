@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
 from verilocc_bench.analysis.lower_bounds import lower_bound
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.files import STANDARD_OUTPUT, write_output
+from verilocc_bench.cli.output_stream import summary_stream
+from verilocc_bench.files import write_output
 from verilocc_bench.verification import Verifier
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints the facts of a problem; with --output also writes it as a row in JSON."""
+    stream = summary_stream(options.output, json=options.json)
     problem = load_instance(options)
     document = _document(problem)
     if options.output is not None:
@@ -25,7 +26,6 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(document, indent=2))
         return 0
-    stream = sys.stderr if options.output == STANDARD_OUTPUT else sys.stdout
     width = max(map(len, document))
     for name, value in document.items():
         text = str(value)

@@ -90,5 +90,9 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def _work_group(text: str) -> tuple[int, int, int]:
-    x, y, z = (natural(part) for part in text.split(","))
+    parts = text.split(",")
+    if len(parts) != 3:
+        message = f"expected three numbers, such as 1,0,0, not {text[:40]!r}"
+        raise argparse.ArgumentTypeError(message)
+    x, y, z = map(natural, parts)
     return x, y, z

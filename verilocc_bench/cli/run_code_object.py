@@ -51,6 +51,8 @@ def run_code_object(options: argparse.Namespace) -> int:
         raise InputError("an answer is for an id of a dataset, this is a code object", source=path)
     refuse_options(options, ("trace", *FOR_TRACES, "tiles"), "is for an id of a dataset")
     arrays = read_arrays(options.arguments)
+    if wrong := sorted(arrays.keys() & {"file", "allow_pickle"}):
+        raise InputError(f"numpy saves no array called {wrong[0]!r}", source=options.arguments)
     try:
         kernel = load_kernel(read_data(path), options.function)
         done = kernel.run(

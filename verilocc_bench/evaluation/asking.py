@@ -118,15 +118,21 @@ def _responses(allocator: Allocator, requests: Sequence[Request]) -> Iterator[tu
 
 
 def _summed(attempts: Sequence[Judged]) -> Judged:
-    """The last attempt, with the time and the whole numbers among the details of all."""
+    """The last attempt, with the time and the whole numbers among the details of all.
+
+    A number that one attempt does not know is not known. The demonstrations are the same in all.
+    """
     last = attempts[-1]
     if len(attempts) == 1:
         return last
     details = dict(last.sample.details)
     for name, value in details.items():
-        figures = [each.sample.details.get(name) for each in attempts]
-        if all(type(figure) is int for figure in figures) and type(value) is int:
-            details[name] = sum(figure for figure in figures if figure is not None)
+        figures = [each.sample.details.get(name, 0) for each in attempts]
+        if type(value) is int and name != "examples":
+            if all(type(figure) is int for figure in figures):
+                details[name] = sum(figures)
+            elif None in figures:
+                details[name] = None
     sample = replace(
         last.sample,
         calls=len(attempts),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -164,10 +165,16 @@ def _compared(
         for row_id, each in wanted.items():
             yield row_id, _compare(code, each)
         return
-    with process_pool(jobs) as pool:
-        tasks = {pool.submit(_compare, code, each): row_id for row_id, each in wanted.items()}
-        for task in as_completed(tasks):
-            yield tasks[task], task.result()
+    try:
+        with process_pool(jobs) as pool:
+            tasks = {pool.submit(_compare, code, each): row_id for row_id, each in wanted.items()}
+            for task in as_completed(tasks):
+                yield tasks[task], task.result()
+    except BrokenProcessPool:
+        raise InputError(
+            "a process that makes machine code was killed, by the system's memory limit perhaps: "
+            "the same command goes on, with fewer --jobs"
+        ) from None
 
 
 def _compare(code: CodeSource, wanted: _Wanted) -> CountedCode:

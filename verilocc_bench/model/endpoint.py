@@ -187,7 +187,7 @@ class EndpointModel:
             document = self._send(path, partial(create, **needed, extra_body=extra))
         except InputError as error:
             # OpenAI's newer models know the limit by another name alone.
-            if OLD_LIMIT not in body or NEW_LIMIT not in str(error):
+            if self._limit_name == NEW_LIMIT or NEW_LIMIT not in str(error):
                 raise
             self._limit_name = NEW_LIMIT
             return self._completion(client, ask, sampling, room, started)

@@ -114,6 +114,11 @@ class Transcripts:
         self._file.close()
 
 
+def tokens_told(count: int | None) -> str:
+    """How many tokens there are, in words; None where the server did not count them."""
+    return "tokens that the server did not count" if count is None else f"{count:,} tokens"
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A prompt as it was sent, a text or a server's request, and the completion to it."""
@@ -122,8 +127,8 @@ class Exchange:
     completion: str
     reasoning: str
     finish: str
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None
+    tokens_out: int | None
     seconds: float
     message: str | None
 

@@ -279,7 +279,12 @@ def _count_table(section: ComparableRuns, key: str) -> Table:
     title, name, meaning = _COUNTED[key]
     counts = [run.overall[key] for run in section.runs]
     kinds = sorted({kind for count in counts for kind in count})
-    rows = tuple((plain(kind), *(number(count.get(kind, 0)) for count in counts)) for kind in kinds)
+    # A kind that a run does not have came up never; a total that it does not have is not known.
+    absent = NONE if key == "totals" else number(0)
+    rows = tuple(
+        (plain(kind), *(number(count[kind]) if kind in count else absent for count in counts))
+        for kind in kinds
+    )
     return Table(title, meaning, (name, *(run.name for run in section.runs)), rows)
 
 

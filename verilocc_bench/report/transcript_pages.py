@@ -5,17 +5,20 @@ The pages lie in a folder beside the report, with a list of them. They load noth
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.results import SAMPLES
-from verilocc_bench.files import open_input, write_atomically
-from verilocc_bench.model.transcripts import Exchange, read_transcripts
+from verilocc_bench.files import decode_text, open_input, parse_json, write_atomically
+from verilocc_bench.model.transcripts import Exchange, read_transcripts, tokens_told
 from verilocc_bench.report.html import page_environment, page_style
 from verilocc_bench.report.runs import ReportedRun
+
+_SHOWN = {"id", "sample", "task", "valid", "failure", "message", "verdict", "details"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ def write_transcript_pages(runs: Sequence[ReportedRun], report: Path) -> str | N
         return None
     folder = report.with_name(f"{report.stem}-samples")
     environment, style = page_environment(), page_style()
+    environment.filters["tokens_told"] = tokens_told
     shown = {"style": style, "policy": "default-src 'none'; style-src 'unsafe-inline'"}
     for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
         text = environment.get_template("sample.html").render(
@@ -76,10 +80,17 @@ def _pages(number: int, run: ReportedRun) -> Iterator[SamplePage]:
     transcripts = read_transcripts(run.folder)
     if not transcripts:
         return
-    with open_input(run.folder / SAMPLES) as file:
-        for line in file:
-            record = json.loads(line)
-            key = record.get("configuration"), record["id"], record["sample"]
+    path = run.folder / SAMPLES
+    with open_input(path) as file:
+        for place, line in enumerate(file, 1):
+            record = parse_json(decode_text(line, path), path, place)
+            if not isinstance(record, dict) or _SHOWN - record.keys():
+                keys = ", ".join(sorted(_SHOWN))
+                raise InputError(f"expected the keys {keys}", source=path, line=place)
+            key = str(record.get("configuration")), str(record["id"]), int(record["sample"])
             if key in transcripts:
-                name = f"{number}-{record['id']}-{record['sample']}.html"
+                # An id is whatever the run's author wrote: it stays within the folder.
+                told = re.sub(r"\W", "_", key[1], flags=re.ASCII)[:40]
+                told += "" if told == key[1] else f"-{place}"
+                name = f"{number}-{told}-{key[2]}.html"
                 yield SamplePage(run.name, record, transcripts[key], name)

@@ -11,9 +11,9 @@ asked what before.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import json
-import os
 import queue
 import shlex
 import shutil
@@ -316,8 +316,10 @@ def _revision(argv: Sequence[str]) -> str:
     digest = hashlib.sha256(json.dumps(list(argv)).encode())
     for place, word in enumerate(argv):
         path = Path((shutil.which(word) if not place else None) or word)
-        if len(os.fsencode(path)) < 4096 and path.is_file():
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").digest()
-            digest.update(b"%d:" % place + content)
+        # No file can be called so, or a program may be run and not read.
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                with path.open("rb") as file:
+                    content = hashlib.file_digest(file, "sha256").digest()
+                digest.update(b"%d:" % place + content)
     return digest.hexdigest()

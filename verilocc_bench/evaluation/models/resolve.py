@@ -58,8 +58,8 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
 def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: int = 1) -> Allocator:
     """The allocator that a `--model` value names, with settings of its kind (None: the defaults).
 
-    A program, and a model of this package, runs in up to `jobs` processes. Raises InputError if there is no
-    such allocator, or it cannot be asked so.
+    A program, and a model of this package, runs in up to `jobs` processes. Raises InputError
+    if there is no such allocator, or it cannot be asked so.
     """
     settings = settings_kind(name)() if settings is None else settings
     match settings:

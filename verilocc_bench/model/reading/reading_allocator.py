@@ -239,6 +239,7 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         raise InputError(f"priority sampling is not for the format {FORMAT.name}", source=name)
     if settings.feedback is FeedbackKind.REPAIR:
         raise InputError(f"feedback 'repair' is not for the format {FORMAT.name}", source=name)
+    plain = LocalModelSettings()
     for value, flag in (
         (settings.few_shot, "--few-shot"),
         (settings.engine, "--engine"),
@@ -251,6 +252,10 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         (settings.system, "--system"),
         (settings.reasoning_effort, "--reasoning-effort"),
         (settings.chat_template_kwargs, "--chat-template-kwargs"),
+        (settings.trust_remote_code, "--trust-remote-code"),
+        (settings.top_p != plain.top_p, "--top-p"),
+        (settings.batch_size != plain.batch_size, "--batch-size"),
+        (settings.tensor_parallel != plain.tensor_parallel, "--tensor-parallel"),
     ):
         if value:
             raise InputError(f"{flag} means nothing to the format {FORMAT.name}", source=name)
