@@ -58,6 +58,7 @@ def test_answers_that_are_no_text_or_too_large(run: CommandLine, tmp_path: Path)
         file.truncate(1 << 30)
     run.refuses(["verify", ROW.id, path], path, "1,073,741,824")
     run.refuses(["verify", ROW.id, tmp_path / "nothing"], "no such file")
+    run.refuses(["verify", "k" * 300, path], "kkk: File name too long")
     run.refuses(["verify", ROW.id, tmp_path], "expected a file")
 
 

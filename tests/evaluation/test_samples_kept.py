@@ -93,6 +93,8 @@ def test_results_and_failures_show_what_was_said(tmp_path: Path, run: CommandLin
     assert overall["reading"] == {"read": 0, "valid": 0, "strictly_read": 0, "strictly_valid": 0}
     assert (overall["totals"]["prompt_tokens"], overall["totals"]["completion_tokens"]) == (11, 7)
     row_id = json.loads((tmp_path / "a" / "samples.jsonl").read_text())["id"]
+    unknown = run("failures", tmp_path / "d", "--id", row_id).out
+    assert "--- prompt 1 of 1, tokens that the server did not count" in unknown
     out = run("failures", tmp_path / "a").out
     assert 'Here you are: {"%0": "v4",⟦reading stopped here⟧}' in out
     shown = run("failures", tmp_path / "a", "--id", row_id).out
@@ -103,7 +105,7 @@ def test_results_and_failures_show_what_was_said(tmp_path: Path, run: CommandLin
     assert "reading stopped" not in run("failures", tmp_path / "b").out
     assert "⟦reading stopped here⟧<think>hm" in run("failures", tmp_path / "c").out
     report = tmp_path / "r.html"
-    run("report", tmp_path / "a", "--format", "html", "-o", report)
+    run("report", tmp_path / "a", tmp_path / "d", "--format", "html", "-o", report)
     page = (tmp_path / "r-samples" / f"0-{row_id}-0.html").read_text()
     assert "&lt;think&gt;hm&lt;/think&gt;Here you are: " in page
     assert "<mark>reading stopped here</mark>}" in page

@@ -415,10 +415,11 @@ def test_the_newer_name_of_the_limit(serve: Serve, load: Load) -> None:
     ]
     assert limits == [(99, None), (None, 99), (None, 99)]
 
-    always = serve(in_turn(error(400, complaint)))
-    with pytest.raises(InputError, match="max_completion_tokens"):
-        complete(load(always.address), ask())
-    assert len(always.asked) == 2
+    for more in (None, '{"max_tokens": 50}'):
+        always = serve(in_turn(error(400, complaint)))
+        with pytest.raises(InputError, match="max_completion_tokens"):
+            complete(load(always.address, extra_body=more), ask())
+        assert len(always.asked) == 2
 
 
 @pytest.mark.parametrize("name", ["VERILOCC_BENCH_API_KEY", "OPENAI_API_KEY"])
