@@ -13,7 +13,12 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.model.reading import conversation, talk
 from verilocc_bench.model.reading.cut import cut
-from verilocc_bench.model.reading.reading_allocator import BESIDE, ReadingAllocator, by_rule
+from verilocc_bench.model.reading.reading_allocator import (
+    BESIDE,
+    ReadingAllocator,
+    by_rule,
+    first_conversation,
+)
 from verilocc_bench.model.reading.talk import Listener, NoRoom, Speaker, WrongWord, converse
 from verilocc_bench.model.reading.teaching import taught
 from verilocc_bench.settings.language_model import LocalModelSettings
@@ -152,6 +157,8 @@ def test_the_program_works_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it shows is cut out of the text: wrong analyses and another order change nothing."""
     problem = problem_of("gfx942", "mha")
     plain = turns_of(text_of(problem))
+    shown = first_conversation("reference-llm", Request(problem), LocalModelSettings())
+    assert [line[-3:] for line in shown.splitlines()[1:]] == [" =>"] * len(plain[0])
 
     def wrong(*_: Any, **__: Any) -> Any:
         raise AssertionError("the program analyses")
