@@ -92,7 +92,7 @@ def add_measurements(
         answers = answers_file(folder)
         write_atomically(trial / SUBMISSION, added)
         write_atomically(trial / answers.name, answers.read_bytes())
-        found = examine(trial, Path(temporary, "work"), dataset, revision)
+        found = examine(trial, Path(temporary, "work"), dataset, revision, own=True)
     if found.refusals:
         reasons = "; ".join(f"{each.place}: {each.message}" for each in found.refusals)
         raise InputError(f"would be refused: {reasons}", source=folder)

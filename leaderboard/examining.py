@@ -53,17 +53,23 @@ class Examined:
 
 
 def examine(
-    folder: Path, work: Path, dataset: str | None = None, revision: str | None = None
+    folder: Path,
+    work: Path,
+    dataset: str | None = None,
+    revision: str | None = None,
+    *,
+    own: bool = False,
 ) -> Examined:
     """Examines a submission; compressed answers are unpacked into `work`.
 
     `dataset` is a trusted copy of the board's dataset. Raises InputError if it
-    has other functions. Faults of the submission are among the refusals.
+    has other functions. `own` entries alone have the names and the authors of the
+    leaderboard's. Faults of the submission are among the refusals.
     """
     found = Examined()
     try:
         check_folder(folder)
-        found.submission, found.refusals = read_submission(folder)
+        found.submission, found.refusals = read_submission(folder, own=own)
         if found.submission is None:
             return found
         found.board = _board(found.submission)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from leaderboard.examining import examine
 from leaderboard.folder import ANSWERS, SUBMISSION
+from leaderboard.shown_text import slug_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
 
@@ -37,8 +37,7 @@ class Package:
 
 def path_of(name: str, board: str) -> str:
     """The path of a submission to a board: names that look the same get the same path."""
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    return f"{ROOT}/{board}/{slug or 'unnamed'}"
+    return f"{ROOT}/{board}/{slug_of(name) or 'unnamed'}"
 
 
 @contextmanager

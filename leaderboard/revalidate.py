@@ -110,11 +110,13 @@ def revalidate(
     jobs: int = 1,
     execute: int = 0,
     machine_code: int = 0,
+    own: bool = False,
 ) -> dict[str, Any]:
     """The verdict on a submission, which is also written to `output`.
 
     `dataset` is a copy that the reviewer trusts. `execute` answers are executed
     as machine code, and the answers to `machine_code` functions are counted as such.
+    `own` entries alone have the names and the authors of the leaderboard's.
     Raises InputError if the folder is missing, or if the copy has other rows than the
     board.
     """
@@ -126,7 +128,14 @@ def revalidate(
         (output / name).unlink(missing_ok=True)
     work = output / WORK
     document = _revalidated(
-        folder, work, dataset, revision, jobs=jobs, execute=execute, machine_code=machine_code
+        folder,
+        work,
+        dataset,
+        revision,
+        jobs=jobs,
+        execute=execute,
+        machine_code=machine_code,
+        own=own,
     )
     write_atomically(output / COMMENT, comment(document))
     write_atomically(output / REVALIDATION, document_text(document))
@@ -143,8 +152,9 @@ def _revalidated(
     jobs: int,
     execute: int,
     machine_code: int,
+    own: bool,
 ) -> dict[str, Any]:
-    found = examine(folder, work, dataset, revision)
+    found = examine(folder, work, dataset, revision, own=own)
     if found.refusals:
         return refused(found.submission, found.board, found.refusals, found.files)
     assert found.submission is not None

@@ -171,7 +171,12 @@ def seed(
     fields = {**known, **entry.fields, "command": command}
     write_atomically(path, yaml.safe_dump(fields, sort_keys=False))
     document = revalidate(
-        submission, folder / "revalidated", dataset=dataset, jobs=jobs, machine_code=machine_code
+        submission,
+        folder / "revalidated",
+        dataset=dataset,
+        jobs=jobs,
+        machine_code=machine_code,
+        own=True,
     )
     if not document["accepted"]:
         reasons = "; ".join(f"{each['place']}: {each['message']}" for each in document["refusals"])

@@ -26,6 +26,25 @@ URL_LENGTH = 300
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
 
 
+def slug_of(name: str) -> str:
+    """A name in small letters, digits and hyphens: names that look the same get the same."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def looks_like(text: str, other: str) -> bool:
+    """True if a reader may take one text for the other, which is ASCII.
+
+    Letters and digits count alone; one that is not ASCII may look like any. Half are the same.
+    """
+    one, two = (
+        [c for c in unicodedata.normalize("NFKD", each.casefold()) if c.isalnum()]
+        for each in (text, other)
+    )
+    same = sum(map(str.__eq__, one, two))
+    strange = sum(not each.isascii() for each in one)
+    return len(one) == len(two) == same + strange and 2 * same >= len(two)
+
+
 def text_problem(text: object, limit: int) -> str | None:
     """The fault of a text of one line; None if it is fine.
 

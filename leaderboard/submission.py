@@ -19,7 +19,7 @@ import yaml
 
 from leaderboard.folder import SUBMISSION, read_small
 from leaderboard.measured import MOST_MEASURED, MeasuredFigure, read_figure
-from leaderboard.shown_text import NAME, text_problem, url_problem
+from leaderboard.shown_text import NAME, looks_like, slug_of, text_problem, url_problem
 from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.settings.allocator import Decoding
@@ -116,7 +116,7 @@ class Submission:
         }
 
 
-def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
+def read_submission(folder: Path, *, own: bool = False) -> tuple[Submission | None, list[Refusal]]:
     """The fields of submission.yaml, or a refusal for each wrong one.
 
     Raises InputError for a file that is not YAML of the accepted kind.
@@ -124,15 +124,15 @@ def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
     path = folder / SUBMISSION
     document = parse_yaml(read_small(path, LIMIT_BYTES), path)
     reader = _ManifestReader(document)
-    submission = reader.submission()
+    submission = reader.submission(own)
     return (None if reader.refusals else submission), reader.refusals
 
 
 @cache
 def own_entries() -> frozenset[str]:
-    """The names of the leaderboard's own entries, which no other entry may have."""
+    """The names of the leaderboard's own entries, as slugs, which no other entry may have."""
     text = Path(__file__).with_name("seeds.yaml").read_text("utf-8")
-    return frozenset(each["name"] for each in yaml.safe_load(text)["entries"])
+    return frozenset(slug_of(each["name"]) for each in yaml.safe_load(text)["entries"])
 
 
 class _ManifestReader:
@@ -145,7 +145,7 @@ class _ManifestReader:
         if not isinstance(document, dict):
             self._refuse("", "expected a mapping of fields")
 
-    def submission(self) -> Submission:
+    def submission(self, own: bool) -> Submission:
         version = self._take("format", required=True)
         if version is not None and (type(version) is not int or version != FORMAT):
             self._refuse("format", f"expected {FORMAT}")
@@ -179,10 +179,12 @@ class _ManifestReader:
         )
         if found.decoding != Decoding.GUIDED and found.verifier_calls != 1:
             self._refuse("verifier_calls", "only guided decoding may call the verifier: expected 1")
-        if found.name in own_entries() and found.authors != (OWN,):
+        if not own and slug_of(found.name) in own_entries():
             self._refuse(
                 "name", f"{found.name} is an entry of the leaderboard's own: expected another"
             )
+        if not own and any(looks_like(author, OWN) for author in found.authors):
+            self._refuse("authors", f"{OWN!r} are those of the leaderboard's own entries")
         strange = sorted(self._document.keys() - self._seen)
         for key in strange[:MOST_STRANGE]:
             self._refuse(str(key)[:40], "there is no such field")

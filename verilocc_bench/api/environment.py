@@ -86,7 +86,7 @@ class Environment:
     def reset(self, kernel: int | str = 0) -> tuple[ChatMessage, ...]:
         """Begins an episode about a kernel, by its place or its id; the messages to answer."""
         place = self._places.get(kernel, -1) if isinstance(kernel, str) else kernel
-        if not 0 <= place < len(self.problems):
+        if place not in range(len(self.problems)):
             raise InputError(f"no kernel {kernel!r} among these {len(self.problems)}")
         self._problem, self._attempts = self.problems[place], ()
         return self._begin()

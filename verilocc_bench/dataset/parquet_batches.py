@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from verilocc_bench.dataset.parquet_pages import PageError, pages_of
+from verilocc_bench.dataset.parquet_pages import PLAIN, SHARED_PREFIXES, PageError, pages_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, open_input
 
@@ -34,6 +34,12 @@ MEMORY_BYTES = 4096 * MIB
 
 ROW_BYTES = 8192
 """The bytes that a row counts beside its text: half the bytes of a small kernel's row."""
+
+LENGTHS_BYTES = 16
+"""The bytes of a value's lengths in encodings that unpack those of a whole page at once."""
+
+ELEMENT_BYTES = 256
+"""The bytes that an element of a list counts beside its text."""
 
 GROUP_BYTES = 1024 * MIB
 """The most bytes of a row group's columns in the file, and of their largest pages unpacked."""
@@ -182,8 +188,8 @@ def _rows_at_once(
     """The rows of these columns that surely fit into BATCH_BYTES.
 
     No value is longer than its page; a list may have all pages of its column, and no value of a
-    dictionary, of which few bytes could make many. Raises InputError if the pages of a row group
-    are too large to read.
+    dictionary or with the beginning of another, of which few bytes could make many. Raises
+    InputError if the pages of a row group are too large to read.
     """
     metadata = opened.metadata
     largest = count = total = 0
@@ -205,9 +211,12 @@ def _rows_at_once(
             longest = 0
             try:
                 for page in pages_of(file, start, chunk.total_compressed_size):
-                    if inner and page.is_dictionary:
-                        raise InputError(f"the lists {name!r} have a dictionary", source=path)
+                    if inner and (page.is_dictionary or page.encoding == SHARED_PREFIXES):
+                        form = "a dictionary" if page.is_dictionary else "shared prefixes"
+                        raise InputError(f"the lists {name!r} have {form}", source=path)
                     size = page.unpacked_bytes
+                    if inner or page.encoding not in PLAIN:
+                        size += page.values * (ELEMENT_BYTES if inner else LENGTHS_BYTES)
                     total += size
                     longest = longest + size if inner else max(longest, size)
                     count += 1

@@ -23,13 +23,27 @@ KIND, UNPACKED_SIZE, STORED_SIZE = 1, 2, 3
 DICTIONARY = 2
 """The kind of a page with a dictionary."""
 
+ENCODING = {5: 2, 8: 4}
+"""The structures about data pages, of both versions, with their fields for the encoding."""
+
+PLAIN = frozenset({0, 2, 3, 8})
+"""Encodings that unpack as many values as are asked for: plain, runs, places in a dictionary."""
+
+SHARED_PREFIXES = 7
+"""The encoding in which a value begins with part of the value before."""
+
 
 class Page(NamedTuple):
-    """The sizes of a page: its bytes in the file, with its header, and its unpacked bytes."""
+    """The sizes of a page: its bytes in the file, with its header, and its unpacked bytes.
+
+    A dictionary has no `values`.
+    """
 
     stored_bytes: int
     unpacked_bytes: int
     is_dictionary: bool = False
+    values: int = 0
+    encoding: int = 0
 
 
 class PageError(ValueError):
@@ -51,8 +65,10 @@ def pages_of(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
         else:
             raise PageError(f"there is no page at byte {at}")
         stored, unpacked = fields.get(STORED_SIZE, -1), fields.get(UNPACKED_SIZE, -1)
-        page = Page(length_of_header + stored, unpacked, fields.get(KIND) == DICTIONARY)
-        if stored < 0 or unpacked < 0 or at + page.stored_bytes > end:
+        values, encoding = header.values, header.encoding
+        is_dictionary = fields.get(KIND) == DICTIONARY
+        page = Page(length_of_header + stored, unpacked, is_dictionary, values, encoding)
+        if values < 0 or stored < 0 or unpacked < 0 or at + page.stored_bytes > end:
             raise PageError(f"the page at byte {at} has an impossible size")
         yield page
         at += page.stored_bytes
@@ -63,20 +79,28 @@ class _Header:
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
+        self.values = self.encoding = 0
 
     def read(self) -> tuple[dict[int, int], int]:
         """The whole numbers of the outermost structure by field, and its length in bytes."""
+        fields = self._numbers(NESTED)
+        if self.at > len(self.data):
+            raise IndexError
+        return fields, self.at
+
+    def _numbers(self, depth: int) -> dict[int, int]:
         fields: dict[int, int] = {}
         number = 0
         while (byte := self._byte()) != 0:
             number = self._field(byte, number)
             if byte & 15 in (4, 5, 6):
                 fields[number] = self._integer()
+            elif byte & 15 == 12 and depth == NESTED and number in ENCODING:
+                about = self._numbers(depth - 1)
+                self.values, self.encoding = about.get(1, -1), about.get(ENCODING[number], -1)
             else:
-                self._skip(byte & 15, NESTED)
-        if self.at > len(self.data):
-            raise IndexError
-        return fields, self.at
+                self._skip(byte & 15, depth)
+        return fields
 
     def _field(self, byte: int, number: int) -> int:
         return number + (byte >> 4) if byte >> 4 else self._integer()

@@ -75,8 +75,8 @@ class RunComparison:
         """The chance of so uneven a split of fewer and more if both were as likely."""
         fewer, more = self.registers["fewer"], self.registers["more"]
         count = fewer + more
-        tail = sum(math.comb(count, i) for i in range(min(fewer, more) + 1)) * 0.5**count
-        return float(min(1.0, 2 * tail))
+        tail = sum(math.comb(count, i) for i in range(min(fewer, more) + 1))
+        return float(min(1.0, 2 * tail / 2**count))
 
     def to_pandas(self) -> pandas.DataFrame:
         """One line a function, with the figures of both runs in columns of their own."""

@@ -162,8 +162,11 @@ class GpuMeasurement:
         }  # fmt: skip
 
     def answer_of(self, side: dict[str, Any]) -> Answer:
-        """The answer whose code a side is."""
-        _, answer = read_answer(self.folder / side["answer"])
+        """The answer whose code a side is. Raises InputError for a file outside of the folder."""
+        path = self.folder / side["answer"]
+        if not path.resolve().is_relative_to(self.folder.resolve()):
+            raise InputError(f"expected a file in the folder, not {path}", source=self.folder)
+        _, answer = read_answer(path)
         return answer
 
 
@@ -251,7 +254,12 @@ def read_measurement(folder: Path) -> GpuMeasurement:
             raise InputError(message, source=place, line=number) from None
     if not lines or lines[0].get("measurement_sha256") != hashlib.sha256(text).hexdigest():
         raise InputError(f"the results are of another {DOCUMENT}", source=place)
-    return GpuMeasurement(folder, document, lines)
+    found = GpuMeasurement(folder, document, lines)
+    try:
+        found.text(), found.to_json(), found.figures()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"not as measure writes it: {error!r}", source=source) from None
+    return found
 
 
 def _check_line(line: Line) -> None:

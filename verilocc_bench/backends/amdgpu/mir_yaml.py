@@ -20,7 +20,7 @@ _LEFT_OUT = re.compile(r"(['\"]?)(body|registers)\1\s*:(.*)")
 _REGISTER_ROW = re.compile(
     r"\s*- *\{ *id: (\d{1,9}), *class: '?([\w-]+)'?((?:[, ].*)?\}.*)", re.ASCII
 )
-_WHOLE_WAVE = re.compile(r"flags: \[[^]]*\bWWM_REG\b")
+_WHOLE_WAVE = re.compile(r"flags: \[[^][]*\bWWM_REG\b")
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _DEPTH = 50
 _SHALLOW_CHARACTERS = 20_000

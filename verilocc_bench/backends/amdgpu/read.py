@@ -32,7 +32,7 @@ from verilocc_bench.errors import InputError
 _BLOCK = re.compile(r"bb\.(\d{1,9})(?:[. ].*)?:", re.ASCII)
 _SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?:\.[^(,]*)?(?:\((?:0x)?[0-9a-fA-F]+\))?", re.ASCII)
 _LIVE_IN = re.compile(r"\$(\w+)(?::0x[0-9A-Fa-f]+)?", re.ASCII)
-_BODY = re.compile(r"[^|]*:\s*(?:&\S+\s+)?\|[-+0-9]*\s*(?:#.*)?")
+_BODY = re.compile(r"[^|:]*:\s*(?:&\S{1,99}\s+)?\|[-+0-9]*\s*(?:#.*)?")
 _GRAPH = "========== SCHEDULING DAG"
 """The first line of what Triton writes below machine IR (TRITON_DUMP_MIR)."""
 
@@ -217,7 +217,7 @@ class _FunctionParser:
             function.no_virtual_registers = frame.scalar("noVRegs") == "true"
         function.info = frame.settings("machineFunctionInfo")
         alignment = frame.settings("frameInfo").get("maxAlignment", "")
-        function.stack_alignment = int(alignment) if alignment.isdecimal() else 1
+        function.stack_alignment = int(alignment[:18]) if alignment.isdecimal() else 1
         function.has_fixed_stack = frame.holds_items("fixedStack")
         registers = frame.registers(self.lines)
         function.classes, function.class_lines = registers.classes, registers.lines

@@ -105,9 +105,10 @@ class _Check:
         for key, value in (*attributes.items(), *self.machine.info.items()):
             if key in _DYNAMIC_REGISTERS and value not in ("", "0", "false"):
                 raise self.error(f"dynamic VGPRs are not supported: {key}")
-            size = _LEADING_NUMBER.match(value) if key in _LDS_SIZES else None
-            if size and int(size[0]) > LDS_BYTES:
-                raise self.error(f"{key} is {size[0]}: {self.target.name} has {LDS_BYTES} bytes")
+            found = _LEADING_NUMBER.match(value) if key in _LDS_SIZES else None
+            size = int(found[0][:18]) if found else 0
+            if size > LDS_BYTES:
+                raise self.error(f"{key} is {size}: {self.target.name} has {LDS_BYTES} bytes")
 
     def check_stage(self) -> None:
         machine = self.machine

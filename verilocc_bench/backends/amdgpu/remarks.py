@@ -46,4 +46,4 @@ def _stage(kernel: MachineKernel) -> str | None:
         return None
     # The scheduler lowers the occupancy to what its order of instructions allows.
     possible = kernel.problem.target.occupancy({"v": vectors})
-    return "scheduler" if int(claimed) > max(possible, 1) else None
+    return "scheduler" if int(claimed[:18]) > max(possible, 1) else None
