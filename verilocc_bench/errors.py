@@ -15,17 +15,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "AllocationFailed",
-    "ContradictionError",
-    "InfrastructureError",
-    "InputError",
-    "MissingExtraError",
-    "RejectedKernel",
-    "VerilocError",
-    "did_you_mean",
-]
-
 
 class VerilocError(Exception):
     """Base of all errors that this package raises on purpose."""
