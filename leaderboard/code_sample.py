@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from leaderboard.examining import Answers
@@ -36,10 +36,6 @@ class CodeSample:
     functions: int = 0
     record: Mapping[str, Any] = field(default_factory=dict)
     why_not: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return asdict(self)
 
 
 def count_code(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def refused(
     """The document of a refused submission."""
     return _document(submission, board, files) | {
         "accepted": False,
-        "refusals": [refusal.to_json() for refusal in refusals],
+        "refusals": [asdict(refusal) for refusal in refusals],
     }
 
 
@@ -66,7 +67,7 @@ def revalidated(
     }
     results = summarise_by_task(found, **how)
     judged = [verdicts[row.id] for row in rows]
-    refusals = [each.to_json() for each in _disagreements(judged, executed)]
+    refusals = [asdict(each) for each in _disagreements(judged, executed)]
     claims = _compare(submission, results)
     return _document(submission, board, files) | {
         "accepted": not refusals,
@@ -89,7 +90,7 @@ def revalidated(
         "claims": claims,
         "examples": list(examples),
         "executed": {} if executed is None else executed.to_json(),
-        "machine_code": {} if machine_code is None else machine_code.to_json(),
+        "machine_code": {} if machine_code is None else asdict(machine_code),
     }
 
 

@@ -93,9 +93,7 @@ def add_measurements(
         write_atomically(trial / SUBMISSION, added)
         write_atomically(trial / answers.name, answers.read_bytes())
         found = examine(trial, Path(temporary, "work"), dataset, revision, own=True)
-    if found.refusals:
-        reasons = "; ".join(f"{each.place}: {each.message}" for each in found.refusals)
-        raise InputError(f"would be refused: {reasons}", source=folder)
+    found.check(folder)
     write_atomically(place, added)
     return len(figures)
 

@@ -51,6 +51,12 @@ class Examined:
     answers: Answers | None = None
     refusals: list[Refusal] = field(default_factory=list)
 
+    def check(self, folder: Path) -> None:
+        """Raises InputError, with all reasons, for a submission that would be refused."""
+        if self.refusals:
+            reasons = "; ".join(f"{each.place}: {each.message}" for each in self.refusals)
+            raise InputError(f"would be refused: {reasons}", source=folder)
+
 
 def examine(
     folder: Path,

@@ -11,7 +11,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +63,7 @@ class FunctionVerdict:
 
     def to_json(self) -> dict[str, Any]:
         """All fields by name."""
-        return {
-            "id": self.id,
-            "samples": [sample.to_json() for sample in self.samples],
-            "outcome": None if self.outcome is None else self.outcome.to_json(),
-            "distinct": self.distinct,
-            "repeated": self.repeated,
-            "labels": dict(self.labels),
-            "label_conflicts": self.label_conflicts,
-            "disagreements": self.disagreements,
-        }
+        return asdict(self) | {"samples": [sample.to_json() for sample in self.samples]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> FunctionVerdict:
@@ -225,5 +216,5 @@ def _quality(outcome: Outcome) -> tuple[Any, ...]:
     were submitted never decides which of them is shown.
     """
     costs = (outcome.spill_cost or 0, outcome.move_cost or 0)
-    rest = json.dumps(outcome.to_json())
+    rest = json.dumps(asdict(outcome))
     return (*costs, outcome.registers, outcome.bank_conflicts.any, rest)

@@ -53,9 +53,7 @@ def packed(folder: Path, dataset: str | None, revision: str | None) -> Iterator[
         work.mkdir()
         target.mkdir()
         found = examine(folder, work, dataset, revision)
-        if found.refusals:
-            reasons = "; ".join(f"{each.place}: {each.message}" for each in found.refusals)
-            raise InputError(f"would be refused: {reasons}", source=folder)
+        found.check(folder)
         assert found.submission is not None
         assert found.board is not None
         assert found.answers is not None

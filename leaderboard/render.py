@@ -80,7 +80,10 @@ def render(entries: Path, output: Path, *, dataset: str | None = None) -> int:
         raise InputError("expected a folder of revalidated submissions", source=entries)
     if output.is_symlink() or (output.exists() and not output.is_dir()):
         raise InputError("expected a folder to write to", source=output)
-    if output.exists() and any(output.iterdir()) and not _is_site(output):
+    # Only what an earlier run wrote may be deleted.
+    read_me = output / "README.md"
+    is_site = read_me.is_file() and MADE_BY in read_me.read_text("utf-8", errors="replace")
+    if output.exists() and any(output.iterdir()) and not is_site:
         raise InputError("expected a new folder, or one of an earlier site", source=output)
     check_packages()
     found = read_entries(entries)
@@ -137,12 +140,6 @@ def _check_dataset(dataset: str) -> None:
     if errors:
         raise errors[0]
     raise InputError("has the functions of no board, as it was frozen", source=dataset)
-
-
-def _is_site(folder: Path) -> bool:
-    """True if an earlier run wrote the folder: only then may it be deleted."""
-    path = folder / "README.md"
-    return path.is_file() and MADE_BY in path.read_text("utf-8", errors="replace")
 
 
 def _rows(board: Board, dataset: str | None) -> tuple[Row, ...]:

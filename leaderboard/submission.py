@@ -57,10 +57,6 @@ class Refusal:
     message: str
     place: str
 
-    def to_json(self) -> dict[str, str]:
-        """All fields by name."""
-        return {"kind": self.kind, "message": self.message, "place": self.place}
-
 
 @dataclass(frozen=True, slots=True)
 class Submission:

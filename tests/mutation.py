@@ -5,8 +5,6 @@ import random
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.selftest.mutate import OPERATORS, MutableAssignment
 
-__all__ = ["OPERATORS", "mutate"]
-
 
 def mutate(
     problem: AllocationProblem, answer: MutableAssignment, generator: random.Random

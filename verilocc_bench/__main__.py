@@ -4,8 +4,6 @@ It imports nothing at its head: an interrupt while the command line is being
 loaded ends as any other does, without a traceback.
 """
 
-__all__ = ["main"]
-
 INTERRUPTED = 130
 """The exit status of shells for a program that an interrupt ended."""
 

@@ -15,17 +15,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "AllocationFailed",
-    "ContradictionError",
-    "InfrastructureError",
-    "InputError",
-    "MissingExtraError",
-    "RejectedKernel",
-    "VerilocError",
-    "did_you_mean",
-]
-
 
 class VerilocError(Exception):
     """Base of all errors that this package raises on purpose."""
@@ -61,10 +50,10 @@ class InputError(VerilocError):
         text = " ".join(self.message.split())
         return f"{place}: {text}" if place else text
 
-    def located(self, source: str | Path, line_offset: int = 0) -> InputError:
+    def located(self, source: str | Path) -> InputError:
         """The same error with the file filled in where it is not known yet."""
-        line = None if self.line is None else self.line + line_offset
-        return InputError(self.message, source=self.source or source, line=line, column=self.column)
+        place = self.source or source
+        return InputError(self.message, source=place, line=self.line, column=self.column)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments are lost by the default reduction, and errors

@@ -22,24 +22,6 @@ from typing import Any, BinaryIO
 
 from verilocc_bench.errors import InputError
 
-__all__ = [
-    "STANDARD_OUTPUT",
-    "AppendedFile",
-    "decode_text",
-    "file_sha256",
-    "files_hash",
-    "is_stream",
-    "open_input",
-    "opened_to_write",
-    "parse_json",
-    "read_data",
-    "read_json",
-    "read_text",
-    "revision_of",
-    "write_atomically",
-    "write_output",
-]
-
 MIB = 1 << 20
 DEFAULT_LIMIT_BYTES = 256 * MIB
 JSON_LIMIT_BYTES = 64 * MIB

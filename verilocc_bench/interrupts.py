@@ -21,8 +21,6 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["interrupts_arrive"]
-
 PAUSE_SECONDS = 0.01
 """The time until a signal is sent again."""
 

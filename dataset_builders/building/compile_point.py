@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import atexit
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from dataset_builders.compilers.built_kernel import BuiltKernel
-from dataset_builders.compilers.compile_amdgpu import build_amdgpu_kernel
-from dataset_builders.compilers.compile_nvidia import build_nvidia_kernel
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
+from dataset_builders.compilers.compile_amdgpu import amdgpu_kernel_of_llvm_ir
+from dataset_builders.compilers.compile_nvidia import nvidia_kernel_of_ptx
 from dataset_builders.compilers.llvm import LLVMCompiler
+from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_kernel
 from dataset_builders.execution.storage import is_storage_error, temporary_folder_is_full
 from dataset_builders.experts.registry import SOURCES
 from dataset_builders.journal.journal import encode_document, result_document
@@ -45,14 +47,21 @@ def compile_point(point: SweepPoint | ExpertPoint) -> bytes:
 def _build(point: SweepPoint | ExpertPoint) -> BuiltKernel:
     if isinstance(point, ExpertPoint):
         return SOURCES[point.library].build(point)
-    build = _BUILDERS[backend_of(point.arch).vendor]
     try:
-        return build(point, _cache_folder())
+        return _build_own(point)
     except RejectedKernel as rejection:
         if rejection.kind != "llvm-crashed":
             raise
     # LLVM may have been killed from outside. A kernel that crashes it does so again.
-    return build(point, _cache_folder())
+    return _build_own(point)
+
+
+def _build_own(point: SweepPoint) -> BuiltKernel:
+    timings = Timings()
+    started = time.perf_counter()
+    kernel = compile_kernel(point, _cache_folder())
+    timings.triton_seconds = time.perf_counter() - started
+    return _BUILDERS[backend_of(point.arch).vendor](point, kernel, timings)
 
 
 @cache
@@ -69,8 +78,8 @@ def _cache_folder() -> Path:
     return Path(folder.name)
 
 
-_BUILDERS: Mapping[str, Callable[[SweepPoint, Path], BuiltKernel]] = {
-    "amd": lambda point, cache: build_amdgpu_kernel(point, _llvm(), cache),
-    "nvidia": build_nvidia_kernel,
+_BUILDERS: Mapping[str, Callable[[SweepPoint, CompiledKernel, Timings], BuiltKernel]] = {
+    "amd": lambda point, kernel, timings: amdgpu_kernel_of_llvm_ir(point, kernel, _llvm(), timings),
+    "nvidia": nvidia_kernel_of_ptx,
 }
-"""By vendor: the row of one point. Triton keeps files in the folder."""
+"""By vendor: the row of what Triton made of a point."""

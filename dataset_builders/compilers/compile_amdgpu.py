@@ -1,16 +1,15 @@
-"""From a sweep point of an AMD target to a row: Triton, LLVM, labels by alignment."""
+"""From Triton's LLVM IR for an AMD target to a row: LLVM, labels by alignment."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from importlib.metadata import version
-from pathlib import Path
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, check_label, make_row
 from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS, LLVMCompiler, MachineIRTexts
-from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_kernel
-from dataset_builders.sweeps.point import RowPoint, SweepPoint
+from dataset_builders.compilers.triton_compiler import CompiledKernel
+from dataset_builders.sweeps.point import RowPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.label import LiveRangesSplit, read_label
@@ -25,17 +24,6 @@ from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.verification import FastVerifier, Verdict
-
-
-def build_amdgpu_kernel(
-    point: SweepPoint, llvm: LLVMCompiler, cache: Path | None = None
-) -> BuiltKernel:
-    """The row of one point. Raises RejectedKernel, with the reason, if there is none."""
-    timings = Timings()
-    started = time.perf_counter()
-    kernel = compile_kernel(point, cache)
-    timings.triton_seconds = time.perf_counter() - started
-    return amdgpu_kernel_of_llvm_ir(point, kernel, llvm, timings)
 
 
 def amdgpu_kernel_of_llvm_ir(

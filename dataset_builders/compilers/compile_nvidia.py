@@ -1,4 +1,4 @@
-"""From a sweep point for NVIDIA to a row: Triton, ptxas, and dataflow over ptxas's machine code.
+"""From Triton's PTX to a row: ptxas, and dataflow over ptxas's machine code.
 
 ptxas does not show machine IR before its allocation, so the pair is recovered
 from the machine code. Definitions and uses are checked against NVIDIA's own
@@ -12,12 +12,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from pathlib import Path
 from typing import Any
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, check_label, make_row
-from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_kernel
-from dataset_builders.sweeps.point import RowPoint, SweepPoint
+from dataset_builders.compilers.triton_compiler import CompiledKernel
+from dataset_builders.sweeps.point import RowPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import VECTOR
 from verilocc_bench.backends.nvidia.flow import opcode_stem
@@ -39,15 +38,6 @@ from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_lim
 from verilocc_bench.verification import FastVerifier, FindingKind
 
 WARP_THREADS = 32
-
-
-def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKernel:
-    """The row of one point. Raises RejectedKernel, with the reason, if there is none."""
-    timings = Timings()
-    started = time.perf_counter()
-    kernel = compile_kernel(point, cache)
-    timings.triton_seconds = time.perf_counter() - started
-    return nvidia_kernel_of_ptx(point, kernel, timings)
 
 
 def nvidia_kernel_of_ptx(point: RowPoint, kernel: CompiledKernel, timings: Timings) -> BuiltKernel:

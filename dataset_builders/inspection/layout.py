@@ -62,10 +62,10 @@ def parquet_place(file: str) -> ParquetPlace | None:
     return ParquetPlace(file, bool(raw), folder, arch, family, split, int(shard), int(shards))
 
 
-def parquet_places(folder: Path, *, raw: bool) -> list[ParquetPlace]:
-    """The files of rows, or of raw rows, in the order of their paths."""
-    places = [parquet_place(file) for file in files_in(folder)]
-    return [place for place in places if place is not None and place.raw == raw]
+def raw_places(folder: Path) -> list[ParquetPlace]:
+    """The files of raw rows in the order of their paths."""
+    places = map(parquet_place, files_in(folder))
+    return [place for place in places if place is not None and place.raw]
 
 
 def files_in(folder: Path) -> list[str]:

@@ -29,7 +29,7 @@ from dataset_builders.inspection.layout import (
     ROW_LIST,
     locate_dataset,
     parquet_place,
-    parquet_places,
+    raw_places,
     read_manifest,
 )
 from dataset_builders.inspection.parquet_stream import stream_rows
@@ -240,7 +240,7 @@ def _stored(folder: Path, line: dict[str, Any]) -> tuple[Row, RawRow]:
         message = f"row {line['id']}: there is no file of rows {line['file']!r}"
         raise InputError(message, source=folder / ROW_LIST)
     row = _rows(folder / line["file"]).get(line["id"])
-    for each in parquet_places(folder, raw=True):
+    for each in raw_places(folder):
         if each.bucket == place.bucket and line["id"] in _ids(folder / each.file):
             raw = _raws(folder / each.file)[line["id"]]
             break

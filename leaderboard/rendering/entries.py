@@ -30,8 +30,6 @@ from verilocc_bench.files import read_json
 
 ALL = "all"
 
-"""Who makes the base lines."""
-
 KernelRecord = Mapping[str, Any]
 
 

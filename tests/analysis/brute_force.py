@@ -6,8 +6,6 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import FixedUnits
 
-__all__ = ["fewest_registers"]
-
 
 def fewest_registers(problem: AllocationProblem) -> int | None:
     """Of all valid assignments of the vector files the least count; None if there is none."""

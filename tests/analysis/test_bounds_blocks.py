@@ -11,7 +11,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import block_program, blocks, solve_blocks_again
 from verilocc_bench.analysis.lower_bounds.block_program import (
     BlockResult,
-    _bits,
     _fillings,
     cut,
     solve_blocks,
@@ -237,7 +236,6 @@ def test_fillings_are_registers_in_order_each_once() -> None:
     assert len(_fillings(free, [one, two, three], 7)) == 8
     assert _fillings((0b1110, 0b1011), [one], 99) == [((), (0b1110, 0b1011))]
     assert _fillings((0b1111, 0b0001), [three], 99) == [((), (0b1111, 0b0001))]
-    assert list(_bits(0b101101)) == [0, 2, 3, 5]
 
 
 def stubs(*lanes: int) -> list[Clique]:

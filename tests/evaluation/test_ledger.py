@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import random
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -101,7 +101,7 @@ def sound(row: Row) -> dict[str, object]:
         "verdict": Verdict("any", True, (), {"v": 3}, 8).to_json(),
         "answer": {"id": row.id, "assignment": {"%0": "v3"}},
         "label": fingerprint(row.assignment),
-        "outcome": quality(0, 3).to_json(),
+        "outcome": asdict(quality(0, 3)),
     }
 
 

@@ -12,13 +12,18 @@ import pytest
 from tests.command_line import CommandLine
 from verilocc_bench.backends import AmdgpuBackend
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import evaluate, machine_code
+from verilocc_bench.evaluation import Evaluation, evaluate_together, machine_code
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.machine_code import CountedCode, summarise_machine_code
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.evaluation.table import CODE_COLUMNS, code_change
 
 ONE_EACH = RunConfiguration("linear-scan", archs=("gfx942", "sm_80"), families=("gemm",), limit=1)
+
+
+def evaluate(**options: Any) -> Evaluation:
+    (found,) = evaluate_together([ONE_EACH], **options)
+    return found
 
 
 def figures(**known: float) -> dict[str, float | None]:
@@ -66,10 +71,10 @@ def test_a_cell_is_a_change_against_the_label(answer: int, label: int, cell: str
 
 def test_it_needs_a_folder_and_llc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="--output-path"):
-        evaluate(ONE_EACH, machine_code=True)
+        evaluate(machine_code=True)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="llc"):
-        evaluate(ONE_EACH, output_path=tmp_path / "run", machine_code=True)
+        evaluate(output_path=tmp_path / "run", machine_code=True)
     assert not (tmp_path / "run").exists()
 
 
@@ -81,7 +86,7 @@ def test_answers_and_labels_become_code(
     run: CommandLine,
 ) -> None:
     told: list[str] = []
-    found = evaluate(ONE_EACH, output_path=tmp_path, machine_code=True, tell=told.append)
+    found = evaluate(output_path=tmp_path, machine_code=True, tell=told.append)
     assert read_results(tmp_path / "results.json") == found.document
     amd, nvidia = (
         next(each for each in found.document["kernels"] if each["task"] == f"{arch}/gemm")
@@ -105,10 +110,10 @@ def test_answers_and_labels_become_code(
         machine_code, "compare_code", lambda *each: asked.append(each) or ask(*each)
     )
     kept = tmp_path / machine_code.MACHINE_CODE
-    evaluate(ONE_EACH, output_path=tmp_path, machine_code=True, tell=told.append)
+    evaluate(output_path=tmp_path, machine_code=True, tell=told.append)
     assert not asked
     kept.write_bytes(kept.read_bytes().replace(b'"refused": null', b'"refused": true', 1))
-    again = evaluate(ONE_EACH, output_path=tmp_path, machine_code=True, tell=told.append)
+    again = evaluate(output_path=tmp_path, machine_code=True, tell=told.append)
     assert len(asked) == 1
     assert again.document["kernels"] == found.document["kernels"]
 
@@ -121,14 +126,14 @@ def test_answers_and_labels_become_code(
         lambda *each: asked.append(each) or machine_code.CountedCode(refused="no"),
     )
     for _ in range(2):
-        refused = evaluate(ONE_EACH, output_path=tmp_path, machine_code=True, tell=told.append)
+        refused = evaluate(output_path=tmp_path, machine_code=True, tell=told.append)
     assert len(asked) == 2
     record = refused.document["results"]["overall"]["machine_code"]
     assert (record["kernels"], record["refused"], record["runnable"]) == (2, 1, 0)
     monkeypatch.undo()
 
     # Without the flag nothing of it is there; the table has the columns on demand.
-    plain = evaluate(ONE_EACH, output_path=tmp_path, tell=told.append)
+    plain = evaluate(output_path=tmp_path, tell=told.append)
     assert "machine_code" not in json.dumps(plain.document)
     command = ["evaluate", "--model", "linear-scan", "--arch", "gfx942", "--family", "gemm"]
     command += ["--limit", "1", "--output-path", str(tmp_path), "--machine-code"]

@@ -11,7 +11,7 @@ from tests.command_line import CommandLine
 from verilocc_bench import allocate, load_problem, load_problems, lower, verify
 from verilocc_bench.dataset import BudgetChoice
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import PreparedProblem, evaluate
+from verilocc_bench.evaluation import PreparedProblem, evaluate_together
 from verilocc_bench.evaluation.code_source import CodeSource
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.settings.search import PlacementSettings
@@ -23,7 +23,7 @@ RUNNABLE = PlacementSettings(runnable=True)
 def test_an_evaluation_takes_the_code_from_the_dataset(tmp_path: Path) -> None:
     require_tools()
     configuration = RunConfiguration("linear-scan", RUNNABLE, archs=("sm_80",), limit=1)
-    found = evaluate(configuration, output_path=tmp_path, tell=lambda _: None)
+    (found,) = evaluate_together([configuration], output_path=tmp_path, tell=lambda _: None)
     assert found.document["config"]["options"] == {"runnable": True}
     for result in found.results:
         problem = load_problem(result.row.id)

@@ -10,8 +10,6 @@ import pytest
 from verilocc_bench.machine.disassembly import find_objdump
 from verilocc_bench.machine.execution import RunnableKernel, load_kernel
 
-__all__ = ["assembled", "kernel_of"]
-
 _TEMPLATE = """
 .amdgcn_target "amdgcn-amd-amdhsa--{arch}"
 .amdhsa_code_object_version 5

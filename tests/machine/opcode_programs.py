@@ -14,15 +14,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "CARRY_MASK",
-    "Trial",
-    "inputs_of",
-    "scalar_program",
-    "trial_of",
-    "vector_program",
-]
-
 CARRY_MASK = 0xA5A5_5A5A_0FF0_F00F
 """What VCC holds before every instruction."""
 

@@ -26,8 +26,6 @@ from tests.machine.pseudocode_functions import (
 )
 from tests.machine.pseudocode_numbers import Number, bits_of, convert
 
-__all__ = ["Pseudocode", "UnknownSyntax"]
-
 _TOKEN = re.compile(
     r"\s*(\d+'(?:0x[0-9a-fA-F]+|\d+\.\d+|\d+)(?:ULL|LL|U)?|\d+'[FUIB]\b"
     r"|0x[0-9a-fA-F]+(?:ULL|LL|U)?|\d+\.\d+F?|\d+(?:ULL|LL|U)?"

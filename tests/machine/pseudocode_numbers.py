@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["Number", "as_fraction", "bits_of", "convert", "is_nan", "is_signalling", "make_float"]
-
 # width: (bits of the exponent, bits of the mantissa)
 _LAYOUTS = {16: (5, 10), 32: (8, 23), 64: (11, 52)}
 

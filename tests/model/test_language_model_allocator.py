@@ -149,11 +149,6 @@ def test_deterministic(options: LocalModelSettings, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"batch_size": -1}, "batch size -1"),
-        ({"temperature": -1.0}, "temperature -1.0"),
-        ({"temperature": float("nan")}, "temperature nan"),
-        ({"top_p": 0.0}, "top-p 0.0"),
-        ({"maximum_tokens": 0}, "maximum tokens 0"),
         ({"few_shot": 6}, "at most 5 examples"),
         ({"strategy": SamplingStrategy.PRIORITY, "decoding": Decoding.GUIDED}, "cannot be guided"),
     ],

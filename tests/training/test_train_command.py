@@ -18,7 +18,7 @@ from verilocc_bench.training import packages
         ({"steps": 3}, ["--dataset", "mini"], "r.yaml: the recipe: unknown key 'steps'"),
         ({}, ["--dataset", "nowhere"], "'nowhere'"),
         ({"split": "train"}, ["--dataset", "mini"], "no split 'train'"),
-        ({}, ["--dataset", "mini", "--jobs", "0"], "--jobs 0"),
+        ({}, ["--dataset", "mini", "--jobs", "0"], "--jobs: expected a positive number"),
         ({}, ["--dataset", "mini", "--base", "./nowhere"], "./nowhere"),
         ({}, [], "--dataset"),
         ({}, ["--dataset", "mini", "--report-to", "nobody"], "--report-to nobody"),

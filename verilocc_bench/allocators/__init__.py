@@ -16,7 +16,7 @@ from verilocc_bench.allocators.protocol import (
     SpeaksInTokens,
     answer_from_assignment,
 )
-from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay
+from verilocc_bench.allocators.registry import BUILT_IN
 from verilocc_bench.allocators.searching import SearchAllocator
 from verilocc_bench.allocators.single import SingleAllocator
 from verilocc_bench.edits import Answer, NamedAssignment
@@ -30,7 +30,6 @@ __all__ = [
     "Example",
     "FailureKind",
     "Feedback",
-    "LabelReplay",
     "LabelUse",
     "NamedAssignment",
     "PromptIdentity",

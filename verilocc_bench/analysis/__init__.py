@@ -4,7 +4,7 @@ from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.analysis.liveness import Liveness, analyse_liveness
 from verilocc_bench.analysis.loops import loop_depths
 from verilocc_bench.analysis.placement import Placements, parse_register_name
-from verilocc_bench.analysis.pressure import VECTOR, Pressure, measure_pressure
+from verilocc_bench.analysis.pressure import VECTOR
 from verilocc_bench.analysis.problem import AllocationProblem
 
 __all__ = [
@@ -12,10 +12,8 @@ __all__ = [
     "AllocationProblem",
     "Liveness",
     "Placements",
-    "Pressure",
     "analyse_liveness",
     "iterate_bits",
     "loop_depths",
-    "measure_pressure",
     "parse_register_name",
 ]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CodeCost"]
-
 EQUAL_CYCLES = 0.005
 """Estimates of cycles that differ by no more than this share count as equal."""
 

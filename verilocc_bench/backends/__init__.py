@@ -42,7 +42,6 @@ __all__ = [
     "ComparedAllocation",
     "Kernel",
     "LoweredCode",
-    "NvidiaBackend",
     "ReadOptions",
     "backend_of",
     "backend_of_file",

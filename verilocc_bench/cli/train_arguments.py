@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from verilocc_bench.cli.argument_types import output_folder
+from verilocc_bench.cli.argument_types import output_folder, positive
 
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"
     )
     parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"
+        "--jobs", type=positive, default=1, metavar="N", help="processes that make the examples"
     )
     parser.add_argument(
         "--report-to",

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.cli.output_stream import reserved_stdout
-from verilocc_bench.errors import InputError
 
 
 def run(options: argparse.Namespace) -> int:
     """Trains a model by a recipe; goes on where an earlier run of it was interrupted."""
-    if options.jobs < 1:
-        raise InputError(f"--jobs {options.jobs}: expected at least 1")
     from verilocc_bench.training.packages import check_packages
 
     check_packages()

@@ -53,24 +53,15 @@ _COMPRESSION_LEVELS: dict[type[Row | RawRow], int] = {Row: 19, RawRow: 9}
 def _schema(row_type: type[Row | RawRow], *, old_layout: bool = True) -> pyarrow.Schema:
     import pyarrow as pa
 
+    types = dict.fromkeys(_INTEGERS, pa.int64()) | dict.fromkeys(_BOOLEANS, pa.bool_())
+    if not old_layout:
+        types |= dict.fromkeys(JSON_COLUMNS, pa.json_())
     return pa.schema(
         [
-            pa.field(
-                f.name,
-                pa.json_() if f.name in JSON_COLUMNS and not old_layout else _arrow_type(f.name),
-                nullable=f.name in _NULLABLE,
-            )
+            pa.field(f.name, types.get(f.name, pa.string()), nullable=f.name in _NULLABLE)
             for f in fields(row_type)
         ]
     )
-
-
-def _arrow_type(column: str) -> pyarrow.DataType:
-    import pyarrow as pa
-
-    if column in _INTEGERS:
-        return pa.int64()
-    return pa.bool_() if column in _BOOLEANS else pa.string()
 
 
 def write_parquet(

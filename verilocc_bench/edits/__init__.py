@@ -2,7 +2,6 @@
 
 from verilocc_bench.edits.edited_function import (
     GUARD,
-    MAXIMUM_SLOTS,
     Action,
     EditedFunction,
     Move,
@@ -34,7 +33,6 @@ from verilocc_bench.edits.records import (
 
 __all__ = [
     "GUARD",
-    "MAXIMUM_SLOTS",
     "NO_EDITS",
     "Action",
     "Answer",

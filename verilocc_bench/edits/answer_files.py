@@ -10,8 +10,6 @@ from verilocc_bench.edits.records import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, parse_json, read_text
 
-__all__ = ["MAXIMUM_ENTRIES", "answer_to_json", "parse_answer", "read_answer"]
-
 MAXIMUM_ENTRIES = 1_000_000
 """More than the virtual registers of any kernel; a larger answer is damaged."""
 

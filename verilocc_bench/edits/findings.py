@@ -9,8 +9,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["OF_VALUES", "Finding", "FindingKind", "InvolvedLane", "Place", "Verdict"]
-
 Place = tuple[int, int]
 """(block, instruction in the block); the function's entry is (0, -1)."""
 

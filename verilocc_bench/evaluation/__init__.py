@@ -2,22 +2,15 @@
 
 from verilocc_bench.evaluation.asking import settled_samples
 from verilocc_bench.evaluation.configuration import RunConfiguration
-from verilocc_bench.evaluation.evaluation import (
-    Evaluation,
-    evaluate,
-    evaluate_together,
-    run_folders,
-)
+from verilocc_bench.evaluation.evaluation import Evaluation, evaluate_together, run_folders
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.models import (
     PredictedFailure,
-    Predictions,
     parse_prediction,
     resolve_model,
     settings_kind,
 )
 from verilocc_bench.evaluation.prepared import PreparedProblem, PreparedRow
-from verilocc_bench.evaluation.records import Judged, Outcome, RowResult, Sample
 from verilocc_bench.evaluation.results import results_json
 from verilocc_bench.evaluation.table import (
     TableStyle,
@@ -29,18 +22,12 @@ from verilocc_bench.evaluation.table import (
 
 __all__ = [
     "Evaluation",
-    "Judged",
-    "Outcome",
     "PredictedFailure",
-    "Predictions",
     "PreparedProblem",
     "PreparedRow",
-    "RowResult",
     "RunConfiguration",
-    "Sample",
     "TableStyle",
     "allocator_label",
-    "evaluate",
     "evaluate_together",
     "failure_notes",
     "judge",

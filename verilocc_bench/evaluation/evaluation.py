@@ -56,27 +56,6 @@ class Evaluation:
     results: tuple[RowResult, ...]
 
 
-def evaluate(
-    configuration: RunConfiguration,
-    *,
-    output_path: Path | None = None,
-    resume: bool = True,
-    jobs: int = 1,
-    tell: Tell = _print_to_standard_error,
-    machine_code: bool = False,
-) -> Evaluation:
-    """Evaluates one allocator; see `evaluate_together`."""
-    (found,) = evaluate_together(
-        [configuration],
-        output_path=output_path,
-        resume=resume,
-        jobs=jobs,
-        tell=tell,
-        machine_code=machine_code,
-    )
-    return found
-
-
 def evaluate_together(
     configurations: Sequence[RunConfiguration],
     *,

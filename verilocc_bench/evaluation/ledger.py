@@ -24,7 +24,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -85,7 +85,7 @@ class LedgerWriter:
                 "verdict": None if verdict is None else verdict.to_json(),
                 "answer": None if answer is None else answer_to_json(row_id, answer),
                 "label": None if outcome is None else fingerprint(row.assignment),
-                "outcome": None if outcome is None else outcome.to_json(),
+                "outcome": None if outcome is None else asdict(outcome),
             }
         )
 

@@ -61,10 +61,6 @@ class CountedCode:
     runnable: bool | None = None
     refused: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return asdict(self)
-
 
 def check_machine_code(archs: Sequence[str], folder: Path | None) -> None:
     """Raises InputError, before any work, if a tool is missing or nothing can be kept."""
@@ -152,7 +148,7 @@ def measure_machine_code(
             found[row_id] = each
             # What was refused is tried again: another llc may take it.
             if each.refused is None:
-                file.write(checked_line({"key": keys[row_id], "id": row_id, **each.to_json()}))
+                file.write(checked_line({"key": keys[row_id], "id": row_id, **asdict(each)}))
             file.flush()
             progress(1)
     return found

@@ -130,13 +130,9 @@ class Outcome:
     move_cost: int | None = None
     occupancy_at_bound: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Outcome:
-        """The inverse of to_json. Raises KeyError or TypeError for another form."""
+        """The inverse of asdict. Raises KeyError or TypeError for another form."""
         values = {each.name: document[each.name] for each in fields(cls)}
         conflicts = BankConflicts(**values.pop("bank_conflicts"))
         numbers = [*values.values(), conflicts.any, conflicts.all]

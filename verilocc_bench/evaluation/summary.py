@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from verilocc_bench.evaluation.machine_code import CountedCode, summarise_machine_code
@@ -286,5 +287,5 @@ def kernel_record(
         record["score"] = kernel_score(record)
     if machine_code is not None:
         code = machine_code.get(row.id)
-        record["machine_code"] = None if code is None else code.to_json()
+        record["machine_code"] = None if code is None else asdict(code)
     return record

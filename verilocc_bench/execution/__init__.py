@@ -6,23 +6,13 @@ leave with what must come out.
 """
 
 from verilocc_bench.execution.executed_answers import TILES, AnswerExecutor, ExecutedAnswer
-from verilocc_bench.machine.execution import (
-    Fault,
-    MachineExecution,
-    RunnableKernel,
-    load_kernel,
-    run,
-)
-from verilocc_bench.machine.state import WaveOrder
+from verilocc_bench.machine.execution import MachineExecution, load_kernel, run
 
 __all__ = [
     "TILES",
     "AnswerExecutor",
     "ExecutedAnswer",
-    "Fault",
     "MachineExecution",
-    "RunnableKernel",
-    "WaveOrder",
     "load_kernel",
     "run",
 ]

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 
 from verilocc_bench.machine.matrix_formats import Format
 
-__all__ = ["MATRIX_INSTRUCTIONS", "MatrixInstruction"]
-
 _LANES = 64
 
 

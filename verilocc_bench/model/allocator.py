@@ -94,14 +94,6 @@ def check_language_model_settings(
     prompt_format: PromptFormat, settings: LanguageModelSettings
 ) -> None:
     """Raises InputError for settings that no language model can meet, or this format cannot."""
-    if isinstance(settings, LocalModelSettings) and settings.batch_size < 0:
-        raise InputError(f"batch size {settings.batch_size}: expected at least 1")
-    if not 0 <= settings.temperature < float("inf"):
-        raise InputError(f"temperature {settings.temperature}: expected a number from 0")
-    if not 0 < settings.top_p <= 1:
-        raise InputError(f"top-p {settings.top_p}: expected a number above 0 and at most 1")
-    if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
-        raise InputError(f"maximum tokens {settings.maximum_tokens}: expected at least 1")
     if settings.strategy is SamplingStrategy.PRIORITY and settings.guided:
         raise InputError("priority sampling ranks first attempts: it cannot be guided")
     prompt_format.check(settings)

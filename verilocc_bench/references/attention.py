@@ -15,13 +15,6 @@ from verilocc_bench.references.reference_problem import (
     tile_count,
 )
 
-__all__ = [
-    "mha_backward_dkdv",
-    "mha_backward_dq",
-    "mha_backward_preprocess",
-    "mha_forward",
-]
-
 SOFTCAP = 5.0
 # Statistics are sums of exponentials in 32 bits, by the hardware's instruction.
 _STATISTICS_TOLERANCE = 2e-5

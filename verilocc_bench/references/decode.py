@@ -11,8 +11,6 @@ from verilocc_bench.references.numbers import Array
 from verilocc_bench.references.reference_launch import Launch
 from verilocc_bench.references.reference_problem import KernelProblem, pipeline_blocks, tile_count
 
-__all__ = ["mha_decode", "mha_decode_combine"]
-
 
 def mha_decode(problem: KernelProblem) -> Launch:
     """One share of one key head's keys a program; what lies beyond a sequence is a filler.

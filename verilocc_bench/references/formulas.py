@@ -14,16 +14,6 @@ from numpy.typing import NDArray
 
 from verilocc_bench.references.numbers import Array
 
-__all__ = [
-    "HIDDEN",
-    "Scores",
-    "Scoring",
-    "activate",
-    "attention",
-    "attention_gradients",
-    "score",
-]
-
 HIDDEN = -1.0e30
 """The score, in base 2, that kernels give to a key that a query does not see."""
 

@@ -15,18 +15,6 @@ from verilocc_bench.references.reference_problem import (
     tile_count,
 )
 
-__all__ = [
-    "gemm",
-    "gemm_batched",
-    "gemm_persistent",
-    "gemm_reduce_partials",
-    "gemm_split_k",
-    "matrix_sizes",
-    "put_operand",
-    "sampled_elements",
-    "sampled_tiles",
-]
-
 # Products of 32-bit floats made of three products of bf16 numbers keep about 16 bits.
 _PRECISION_TOLERANCES = {"bf16x3": 1e-4, "tf32": 1e-3, "tf32x3": 1e-5}
 

@@ -15,8 +15,6 @@ from verilocc_bench.references.gemm import (
 from verilocc_bench.references.reference_launch import Launch
 from verilocc_bench.references.reference_problem import KernelProblem, pipeline_blocks, tile_count
 
-__all__ = ["gemm_experts", "gemm_gated", "gemm_quantized", "gemm_weight_only"]
-
 
 def _launch(problem: KernelProblem, wanted: NDArray[np.float64]) -> Launch:
     """The launch that leaves these numbers in C."""

@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STORAGE", "Array", "decode", "encode", "filler"]
-
 Array: TypeAlias = NDArray[Any]
 
 STORAGE: dict[str, np.dtype[Any]] = {

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from verilocc_bench.references.numbers import STORAGE, Array, decode
 
-__all__ = ["Buffer", "Comparison", "Expectation", "Grid", "Launch", "Scalar", "compare"]
-
 _LEAST_MARK = 1e29
 
 Grid: TypeAlias = tuple[int, int, int]

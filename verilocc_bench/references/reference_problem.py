@@ -15,8 +15,6 @@ from verilocc_bench.references.numbers import STORAGE, Array, decode, encode, fi
 from verilocc_bench.references.reference_launch import Buffer, Expectation, Launch, Scalar
 from verilocc_bench.references.signatures import needed_arguments
 
-__all__ = ["TOLERANCES", "KernelProblem", "tile_count"]
-
 # Half a unit in the last place is 2**-11 of an fp16 number, 2**-8 of a bf16 number: twice
 # that. fp32 sums differ from 64 bits by the order of addition. Integers are exact.
 TOLERANCES = {"fp16": 1e-3, "bf16": 8e-3, "fp32": 1e-5, "int32": 0.0}

@@ -10,8 +10,6 @@ from verilocc_bench.references import attention, decode, gemm, gemm_fused
 from verilocc_bench.references.reference_launch import Launch
 from verilocc_bench.references.reference_problem import KernelProblem
 
-__all__ = ["REFERENCES", "launch_for"]
-
 REFERENCES: dict[str, Callable[[KernelProblem], Launch]] = {
     function.__name__: function
     for function in (

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["SIGNATURES", "needed_arguments"]
-
 _GEMM = "a b c bias?bias residual?residual M N K lda ldb ldc"
 _BACKWARD = "q k v grad_out row_max_in row_scale_in delta_in"
 _BACKWARD_SIZES = "scale window?window seq_q seq_k q_head q_row k_head k_row statistics_head"

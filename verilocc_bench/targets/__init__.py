@@ -6,9 +6,9 @@ from verilocc_bench.targets.gfx942 import GFX942
 from verilocc_bench.targets.sm_80 import SM_80
 from verilocc_bench.targets.sm_89 import SM_89
 from verilocc_bench.targets.sm_90 import SM_90
-from verilocc_bench.targets.target import MaskChange, Target, TargetFile, round_up
+from verilocc_bench.targets.target import MaskChange, Target, TargetFile
 
-__all__ = ["PUBLISHED", "TARGETS", "MaskChange", "Target", "TargetFile", "get_target", "round_up"]
+__all__ = ["PUBLISHED", "TARGETS", "MaskChange", "Target", "TargetFile", "get_target"]
 
 TARGETS: dict[str, Target] = {
     target.name: target for target in (GFX90A, GFX942, SM_80, SM_89, SM_90)

@@ -112,7 +112,10 @@ def _pinned_units(
             yield from range(units.first, units.first + units.count)
     budget = problem.function.file(file.name).count
     for place in own:
-        if not _is_usual(place.kind, file.name, budget):
+        ranges = [legal for legal in place.kind.ranges if legal.file == file.name]
+        room = budget - place.kind.width
+        # A usual class allows all aligned bases of the file at which it fits in the budget.
+        if len(ranges) != 1 or ranges[0].first or ranges[0].last + ranges[0].step <= room:
             yield from range(place.base.index, place.base.index + place.kind.width)
 
 
@@ -125,13 +128,6 @@ def _fixed(function: Function) -> Iterator[FixedUnits]:
             locations.append(instruction.guard.location)
         yield from instruction.destroys
         yield from (location for location in locations if isinstance(location, FixedUnits))
-
-
-def _is_usual(kind: RegisterClass, file: str, budget: int) -> bool:
-    """True if a class allows all aligned bases of a file at which it fits in the budget."""
-    ranges = [legal for legal in kind.ranges if legal.file == file]
-    room = budget - kind.width
-    return len(ranges) == 1 and ranges[0].first == 0 and ranges[0].last + ranges[0].step > room
 
 
 def _runs(own: list[_PlacedRegister], size: int, count: int, pinned: set[int]) -> list[BlockRun]:

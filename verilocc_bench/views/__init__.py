@@ -6,17 +6,15 @@ from verilocc_bench.views.graph_views import answer_from_arrays, graph_of
 from verilocc_bench.views.on_datasets import tokenize_dataset
 from verilocc_bench.views.packing import PackedBlock, pack
 from verilocc_bench.views.tokenized import TokenizedView
-from verilocc_bench.views.training_turns import TrainingTurn, training_turns
-from verilocc_bench.views.view_report import ExampleOutcome, ViewReport
-from verilocc_bench.views.view_rows import AnyRow, Label, column_of, parse_label, problem_of
+from verilocc_bench.views.training_turns import training_turns
+from verilocc_bench.views.view_report import ExampleOutcome
+from verilocc_bench.views.view_rows import parse_label, problem_of
 from verilocc_bench.views.vocabulary import UNKNOWN, OpcodeVocabulary
 
 __all__ = [
     "IGNORED",
     "UNKNOWN",
-    "AnyRow",
     "ExampleOutcome",
-    "Label",
     "OpcodeVocabulary",
     "OperandFlag",
     "OperandRole",
@@ -25,10 +23,7 @@ __all__ = [
     "TokenizedExample",
     "TokenizedOptions",
     "TokenizedView",
-    "TrainingTurn",
-    "ViewReport",
     "answer_from_arrays",
-    "column_of",
     "graph_of",
     "pack",
     "parse_label",

@@ -21,12 +21,13 @@ whose cliques need not be consecutive, may fit by count and yet have to move.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING
 
+from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.analysis.lower_bounds.records import Clique, Shape
 from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solver
 from verilocc_bench.analysis.problem import AllocationProblem
@@ -207,7 +208,7 @@ class _BlockProgram:
                 if cells[0] & ~free == 0:
                     variable = self.new_variable()
                     placed[cells].append(variable)
-                    for number in _bits(cells[0]):
+                    for number in iterate_bits(cells[0]):
                         present[number].append(variable)
             for variables in present.values():
                 self.model.add(sum(variables) <= supply.total)
@@ -245,7 +246,3 @@ def _fillings(
                 rest = tuple(unit & ~lane for lane, unit in zip(cells, left, strict=True))
                 pending.append(((*held, cells), rest, number + 1))
     return found
-
-
-def _bits(mask: int) -> Iterable[int]:
-    return (number for number in range(mask.bit_length()) if mask >> number & 1)

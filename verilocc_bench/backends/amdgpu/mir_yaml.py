@@ -78,9 +78,9 @@ class Frame:
             raise InputError(f"expected keys below '{key}:', not {_shown(node)}", line=line)
         return {name: _text(value) for name, value in _items(node, self.first).items()}
 
-    def holds_items(self, key: str) -> bool:
-        """True if the value of a key is a list with items."""
-        node = self.values.get(key)
+    def has_fixed_stack(self) -> bool:
+        """True if there are objects in the list `fixedStack`."""
+        node = self.values.get("fixedStack")
         return isinstance(node, yaml.SequenceNode) and bool(node.value)
 
     def live_ins(self) -> list[str]:

@@ -218,7 +218,7 @@ class _FunctionParser:
         function.info = frame.settings("machineFunctionInfo")
         alignment = frame.settings("frameInfo").get("maxAlignment", "")
         function.stack_alignment = int(alignment[:18]) if alignment.isdecimal() else 1
-        function.has_fixed_stack = frame.holds_items("fixedStack")
+        function.has_fixed_stack = frame.has_fixed_stack()
         registers = frame.registers(self.lines)
         function.classes, function.class_lines = registers.classes, registers.lines
         function.whole_wave = registers.whole_wave

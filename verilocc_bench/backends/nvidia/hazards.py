@@ -314,7 +314,11 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     stem = opcode_stem(instruction.opcode)
     waits = encoding >> 116 & 0x3F
     if stem == "DEPBAR":
-        waits |= _depbar(instruction)
+        # `DEPBAR.LE SB0, 0x0, {3,2}` waits for those listed, and at the count 0 for the first.
+        first, count = (*instruction.operands, "")[:2]
+        waits |= 1 << int(first.removeprefix("SB")) if count == "0x0" else 0
+        listed = "".join(each for each in instruction.operands if each.startswith("{"))
+        waits |= sum(1 << int(number) for number in listed if number.isdigit())
     elif instruction.opcode == "WARPGROUP.DEPBAR.LE":
         groups = int(instruction.operands[1], 0)  # `gsb0, N`
         if groups < len(_GROUP_BITS):
@@ -342,14 +346,6 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
         product and "gsb0" in instruction.operands,
         0 if added is None else _units((instruction.uses[added],)),
     )
-
-
-def _depbar(instruction: SassInstruction) -> int:
-    """The barriers that `DEPBAR.LE SB0, 0x0, {3,2}` waits for; none for a count above 0."""
-    first, count = (*instruction.operands, "")[:2]
-    waits = 1 << int(first.removeprefix("SB")) if count == "0x0" else 0
-    listed = "".join(each for each in instruction.operands if each.startswith("{"))
-    return waits | sum(1 << int(number) for number in listed if number.isdigit())
 
 
 def _units(references: tuple[RegisterReference, ...]) -> int:
