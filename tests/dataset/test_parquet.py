@@ -126,6 +126,11 @@ def test_many_rows_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path = raw_rows(tmp_path / "bomb.parquet", pa.array([""] * 100_000))
     with pytest.raises(InputError, match="unpacks to more"):
         read_parquet(path, RawRow)
+    monkeypatch.setattr(bounded, "GROUP_BYTES", 1 << 18)
+    delta = {"use_dictionary": False, "column_encoding": {"content": "DELTA_BYTE_ARRAY"}}
+    path = raw_rows(tmp_path / "lengths.parquet", pa.array([""] * 100_000), **delta)
+    with pytest.raises(InputError, match="pages that unpack to 861,608"):
+        read_parquet(path, RawRow)
 
 
 def test_prefixes_that_every_text_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,8 @@ def test_the_sign_test_counts_uneven_tosses(fewer: int) -> None:
     assert found.registers == {"fewer": fewer, "equal": 1, "more": 7 - fewer}
     tosses = [abs(2 * sum(each) - 7) for each in itertools.product((0, 1), repeat=7)]
     assert found.sign_test == sum(each >= abs(2 * fewer - 7) for each in tosses) / 2**7
+    functions = {("test", str(n)): ((1, 1, 10), (1, 1, 11)) for n in range(1100)}
+    assert compare_runs(document(0, functions), document(1, functions)).sign_test < 1e-300
 
 
 def test_what_neither_run_solved_has_no_ratio() -> None:

@@ -74,8 +74,10 @@ def settings_of(model: AnyModel, settings: Mapping[str, Any]) -> AllocatorSettin
             try:
                 values[key] = read(str(value))
             except Exception as error:  # noqa: BLE001  argparse's own error, and ValueError
-                choices = ", ".join(read) if isinstance(read, type(StrEnum)) else str(error)
-                raise InputError(f"setting {key}={value!r}: expected {choices}") from None
+                told = str(error)
+                if isinstance(read, type(StrEnum)):
+                    told = f"expected {', '.join(read)}"
+                raise InputError(f"setting {key}={value!r}: {told}") from None
     if values.keys() & {"temperature", "top_p"} and "strategy" in known:
         values.setdefault("strategy", SamplingStrategy.RANDOM)
     return kind(**values)
