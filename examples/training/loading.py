@@ -19,7 +19,9 @@ def rows_of(name: str, config: str, split: str) -> IterableDataset:
     if not folder.is_dir():
         return load_dataset(name, config, split=split, streaming=True)
     pattern = "*/*" if config == "default" else f"{config}/*"
-    files = sorted(str(path) for path in folder.glob(f"data/{pattern}/{split}-*.parquet"))
+    paths = folder.glob(f"data/{pattern}/{split}-*.parquet")
+    # As on the Hub, sm_90 is a config of its own.
+    files = sorted(str(path) for path in paths if config == "sm_90" or "sm_90" not in path.parts)
     if not files:
         raise SystemExit(f"{folder} has no files data/{pattern}/{split}-*.parquet")
     return load_dataset("parquet", data_files={split: files}, split=split, streaming=True)

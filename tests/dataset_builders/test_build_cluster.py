@@ -23,7 +23,8 @@ if __name__ == "__main__":
         from dataset_builders.building import fingerprint
         fingerprint.version = lambda package: "0"
     fake_build.use_fakes(partial(fake_compilers.compile_but, hows={key: how}, marker=marker))
-    sys.exit(fake_build.main(["build", "--sweep", "small", "--arch", "gfx942", *sys.argv[4:]]))
+    sys.argv[1:4] = ["build", "--sweep", "small", "--arch", "gfx942"]
+    sys.exit(fake_build.main())
 """
 
 

@@ -88,11 +88,7 @@ def _whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "number",
-    [
-        signal.SIGKILL,
-        signal.SIGINT,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive),
-    ],
+    [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive)],
 )
 def test_stopped_at_any_moment_it_goes_on(
     number: signal.Signals, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -29,7 +29,7 @@ __all__ = ["arena", "arena_folder"]
 
 REPOSITORY = "verilocc/submissions"
 FILLED = {
-    "name": "Graph coloring",
+    "name": "Colored graphs",
     "authors": ["Ada Lovelace"],
     "contact": "ada@example.org",
     "training_data": "none",
@@ -215,7 +215,7 @@ def test_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     before = sorted(path.name for path in folder.iterdir())
     output = tmp_path / "out"
     assert main(["submit", str(folder), "--output", str(output)]) == 0
-    written = output / "submissions" / "small" / "graph-coloring"
+    written = output / "submissions" / "small" / "colored-graphs"
     assert sorted(path.name for path in written.iterdir()) == [
         "answers.jsonl.gz",
         "submission.yaml",
@@ -227,7 +227,7 @@ def test_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "of this name already" in capsys.readouterr().err
     # The same bytes again, and it can be submitted as it was written.
     assert main(["submit", str(written), "--output", str(tmp_path / "again")]) == 0
-    again = tmp_path / "again" / "submissions" / "small" / "graph-coloring"
+    again = tmp_path / "again" / "submissions" / "small" / "colored-graphs"
     assert (again / "answers.jsonl.gz").read_bytes() == packed
 
 
@@ -278,7 +278,7 @@ def test_from_a_run_to_the_hub(arena: Arena, run: Path, hub: LocalHub, tmp_path:
     assert f"pull request: {hub.address}/datasets/{REPOSITORY}/discussions/1" in said
     assert not look(hub, REPOSITORY).files
     added = look(hub, REPOSITORY, "refs/pr/1").files
-    there = "submissions/small/graph-coloring"
+    there = "submissions/small/colored-graphs"
     assert sorted(added) == [f"{there}/answers.jsonl.gz", f"{there}/submission.yaml"]
 
     output, site = tmp_path / "review", tmp_path / "site"
@@ -304,13 +304,13 @@ def test_from_a_run_to_the_hub(arena: Arena, run: Path, hub: LocalHub, tmp_path:
 
     assert rendered[0] == 0, rendered[1]
     page = (site / "index.html").read_text()
-    entry = (site / "entries" / "small" / "graph-coloring.html").read_text()
-    assert "Graph coloring" in page
+    entry = (site / "entries" / "small" / "colored-graphs.html").read_text()
+    assert "Colored graphs" in page
     share = document["results"]["overall"]["pass@1"]
     assert f"{100 * share:.1f} %" in entry
     assert entry.count("<img") == len(document["examples"]) == 2
     for example in document["examples"]:
-        assert (site / "entries" / "small" / "graph-coloring" / f"{example['id']}.svg").is_file()
+        assert (site / "entries" / "small" / "colored-graphs" / f"{example['id']}.svg").is_file()
 
     # Its name is taken now.
     assert again[0] == 2

@@ -337,7 +337,7 @@ def test_the_ranking_is_over_common_kernels(tmp_path: Path) -> None:
     assert ranking.figures[0].registers_ratio == pytest.approx(0.9)
     lines = answer_lines(ranking)
     assert "over 4 kernels that both solved, b uses 1.111" in lines[0]
-    assert lines[0].endswith("so c surely needs fewer.")
+    assert lines[0].endswith("(sign test p = 0.12), which is not a sure difference.")
 
 
 def test_wins_and_losses_against_the_best(tmp_path: Path) -> None:
@@ -363,6 +363,7 @@ def test_wins_and_losses_against_the_best(tmp_path: Path) -> None:
     [
         ((0.1, 0.2), "sure"),
         ((-0.2, -0.1), "sure"),
+        ((0.5, 0.5), "sure"),
         ((-0.1, 0.1), "not sure"),
         ((0.0, 0.2), "not sure"),
         ((0.0, 0.0), "equal"),
@@ -370,4 +371,5 @@ def test_wins_and_losses_against_the_best(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_interval_says(interval: Any, said: str) -> None:
-    assert certainty(interval, 0.0) == said
+    assert certainty(interval, 0.0, 20) == said
+    assert certainty((1.0, 1.0), 0.0, 5) == "not sure"

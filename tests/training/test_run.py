@@ -79,6 +79,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
             train(low_rank(tmp_path), rows, folder)
     assert [path.name for path in (folder / "checkpoints").glob("checkpoint-*")] == ["checkpoint-2"]
     assert not (folder / "training.json").exists()
+    (folder / "checkpoints" / "checkpoint-3").mkdir()  # killed while it was written
     train(low_rank(tmp_path), rows, folder)
     for name in MODEL:
         assert (folder / name).read_bytes() == (finished / name).read_bytes(), name

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from verilocc_bench.allocators import Feedback, Request, Response
@@ -57,13 +58,17 @@ class Environment:
 
     def __init__(
         self,
-        dataset: str | Sequence[Problem] = "mini",
+        dataset: str | Path | Sequence[Problem] = "mini",
         *,
         prompt_format: str = DEFAULT_PROMPT_FORMAT,
         calls: int = 1,
         **where: Any,
     ) -> None:
-        self.problems = load_problems(dataset, **where) if isinstance(dataset, str) else dataset
+        if calls < 1:
+            raise InputError(f"calls: expected a number from 1, not {calls}")
+        if isinstance(dataset, str | Path):
+            dataset = load_problems(dataset, **where)
+        self.problems = dataset
         self.format = get_prompt_format(prompt_format)
         self.settings = LanguageModelSettings()
         self.calls = calls

@@ -226,6 +226,10 @@ class EndpointModel:
                 ]
             } if self._chat:
                 pass
+            case {"choices": [{"message": {"role": _, **more}} as choice, *_]} if (
+                self._chat and "content" not in more
+            ):
+                said = None  # words of another kind alone, such as a call of a tool
             case {"choices": [{"text": str() | None as said, **more} as choice, *_]} if (
                 not self._chat
             ):
@@ -284,7 +288,7 @@ class EndpointModel:
         line += f": {words}" if words else ""
         # No wait helps against an empty account.
         if (status in TRANSIENT and "insufficient_quota" not in complaint) or status >= 500:
-            return InfrastructureError(f"{line} (gave up after {self._settings.retries} retries)")
+            return InfrastructureError(f"{line} (gave up; --retries {self._settings.retries})")
         return InputError(line + self._hint(status, complaint))
 
     def _hint(self, status: int, complaint: str) -> str:

@@ -106,13 +106,21 @@ def _figures_of(
     )
 
 
-def certainty(interval: Interval, nothing: float) -> str:
-    """If an interval says that there is a difference: it does where it leaves `nothing` out."""
+SIGNIFICANT = 0.05
+
+
+def certainty(interval: Interval, nothing: float, count: int) -> str:
+    """If an interval says that there is a difference: it does where it leaves `nothing` out.
+
+    Where all `count` kernels differ alike it has no width, and a sign test decides.
+    """
     low, high = interval
     if low is None or high is None:
         return NOT_SURE
     if low == high == nothing:
         return EQUAL
+    if low == high and 2 * 0.5**count > SIGNIFICANT:
+        return NOT_SURE
     return NOT_SURE if low <= nothing <= high else SURE
 
 
@@ -134,7 +142,7 @@ def _pair_line(best: str, other: str, pair: RunComparison) -> str:
     low, high = pair.pass_interval
     turned = (None, None) if low is None or high is None else (-high, -low)
     gap = percent_interval(-pair.pass_difference, turned)
-    match certainty(pair.pass_interval, 0.0):
+    match certainty(pair.pass_interval, 0.0, count):
         case "sure":
             first = f"{best} is valid more often than {other}: by {gap} over {count} common kernels"
         case "equal":
@@ -157,7 +165,7 @@ def _registers_words(best: str, other: str, pair: RunComparison) -> str:
         f"over {both} kernels that both solved, {other} uses {ratio} times the registers: fewer on "
         f"{counts['fewer']}, more on {counts['more']} (sign test p = {pair.sign_test:.2g})"
     )
-    match certainty(pair.registers_interval, 1.0):
+    match certainty(pair.registers_interval, 1.0, both):
         case "equal":
             return f"over {both} kernels that both solved they use the same registers"
         case "sure":

@@ -75,6 +75,14 @@ def _json_object(text: str) -> str:
     return json.dumps(found, sort_keys=True)
 
 
+def _more_of_a_request(text: str) -> str:
+    """A JSON object without what a request says anyway, and results tell."""
+    found = _json_object(text)
+    if own := sorted(json.loads(found).keys() & {"model", "n", "stream"}):
+        raise argparse.ArgumentTypeError(f"{own[0]!r} cannot be set so")
+    return found
+
+
 def _batch_size(text: str) -> int:
     """A number from 1, or AUTOMATIC."""
     number: int = AUTOMATIC if text == AUTO else at_least(int, 1)(text)
@@ -269,7 +277,7 @@ class EndpointSettings(LanguageModelSettings):
         "--extra-body",
         "more of each request to an endpoint, such as '{\"top_k\": 20}'",
         metavar="JSON",
-        read=_json_object,
+        read=_more_of_a_request,
     )
     time_limit_seconds: float = time_limit(in_results=False)
     concurrency: int = setting(

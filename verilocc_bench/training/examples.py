@@ -77,11 +77,16 @@ class Examples(NamedTuple):
         except (OSError, ValueError, KeyError, BadZipFile) as error:
             expected = "expected arrays input_ids, labels and starts"
             raise InputError(f"{expected}: {error}", source=path) from None
+        for name, part in zip(names[:3], parts, strict=False):
+            if part.ndim != 1 or part.dtype.kind not in "iu":
+                raise InputError(f"{name}: expected whole numbers in one row", source=path)
         left_out = parts[3] if len(parts) == 4 else np.array(0, np.int64)
         found = cls(parts[0], parts[1], parts[2], left_out)
         tokens, starts = len(found.input_ids), found.starts
         if len(found.labels) != tokens or not len(starts) or starts[0] or starts[-1] != tokens:
             raise InputError("starts and labels do not fit input_ids", source=path)
+        if (np.diff(starts) < 0).any():
+            raise InputError("starts: expected places in order", source=path)
         return found
 
     @classmethod
@@ -119,6 +124,9 @@ def read_shards(folder: Path, maximum_tokens: int, words: int) -> Examples:
     ):
         if array.min() < least or array.max() >= words:
             raise InputError(f"{name}: expected tokens from 0 to {words - 1}", source=folder)
+    learnt = found.labels != IGNORED
+    if not learnt.any() or found.labels[learnt].min() < 0:
+        raise InputError(f"labels: expected tokens to learn, and {IGNORED}", source=folder)
     # Not _replace: `len` is the number of examples.
     left_out = found.left_out + (len(found) - len(fitting))
     return Examples(*found.take(fitting)[:3], left_out)
@@ -148,6 +156,11 @@ def make_examples(
         message = f"expected a folder that can be written: {reason}"
         raise InputError(message, source=str(folder)) from None
     work = list(_jobs(recipe, rows, folder))
+    if not work:
+        there = ", ".join(sorted({f"{row.arch}/{row.family}" for row in rows}))
+        raise InputError(
+            f"no kernel is of a source's architectures and families; there are {there}"
+        )
     missing = [job for job in work if not job.path.exists()]
     run = partial(_run, recipe, tokenizer)
     with tqdm(total=len(work), initial=len(work) - len(missing), desc="examples") as bar:

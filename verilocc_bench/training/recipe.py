@@ -189,6 +189,8 @@ class Recipe:
             raise InputError("expected one of sources (at least one), shards and reward")
         if self.shards is not None and self.model.own_words:
             raise InputError("own_words are not for shards, which hold tokens already")
+        if not 0 <= self.seed < 2**32:
+            raise InputError("seed: expected a whole number from 0 to below 2^32")
         if self.validation_examples < 0:
             raise InputError("validation_examples must not be negative")
 

@@ -70,8 +70,12 @@ def train(
     the folder holds another run, or if the recipe does not fit the dataset.
     """
     from accelerate import PartialState
+    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
     for service in report_to:
+        if service not in INTEGRATION_TO_CALLBACK:
+            known = ", ".join(sorted(INTEGRATION_TO_CALLBACK))
+            raise InputError(f"--report-to {service}: expected one of {known}")
         if find_spec(service) is None:
             raise InputError(f"--report-to {service}: install the package {service!r} first")
     rows = load_rows(data.dataset, split=recipe.split, revision=data.revision).rows
@@ -146,11 +150,15 @@ def _begin(recipe: Recipe, rows: Sequence[Row]) -> tuple[Any, Any, list[int]]:
 
 
 def _measured(trainer: Any, output: Path) -> dict[str, Any]:
-    """Trains, from the last checkpoint on if there is one; returns the measurements."""
+    """Trains, from the last whole checkpoint on if there is one; returns the measurements."""
     from transformers.trainer_utils import get_last_checkpoint
 
     started = time.perf_counter()
-    last = get_last_checkpoint(str(output / "checkpoints"))
+    for checkpoint in (output / "checkpoints").glob("checkpoint-*"):
+        if not (checkpoint / "trainer_state.json").exists():  # which is written last
+            shutil.rmtree(checkpoint, ignore_errors=True)
+    folder = output / "checkpoints"
+    last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
     trainer.train(resume_from_checkpoint=last)
     if not all(torch.isfinite(weights).all() for weights in trainer.model.parameters()):
         message = "training: the weights are not numbers any more: try a smaller learning_rate"

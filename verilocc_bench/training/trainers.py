@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -73,7 +74,8 @@ def verdict_trainer(setting: Setting, rows: Sequence[Row], verdicts: Verdicts) -
     recipe, tokenizer = setting.recipe, setting.tokenizer
     wanted, options = recipe.reward, recipe.training
     assert wanted is not None
-    chosen = [row.id for row in chosen_rows(wanted, rows, recipe.seed)]
+    kernels = chosen_rows(wanted, rows, recipe.seed)
+    chosen = [row.id for row in kernels]
     prompts, reward = verdicts(chosen, wanted.format)
     codec = TokenCodec(tokenizer, frozenset(), None, "the tokenizer")
     asked = []
@@ -100,6 +102,11 @@ def verdict_trainer(setting: Setting, rows: Sequence[Row], verdicts: Verdicts) -
         beta=wanted.beta,
     )
     print(f"prompts: {len(asked)}; too long for maximum_tokens: {len(chosen) - len(asked)}")
+    most = wanted.maximum_answer_tokens
+    long = sum(len(tokenizer.encode(json.dumps(row.label))) > most for row in kernels)
+    if long:
+        print(f"answers: {long} of {len(chosen)} labels are longer than maximum_answer_tokens "
+              f"({most}): such answers are cut, and earn nothing")  # fmt: skip
     return GRPOTrainer(
         model=setting.network,
         args=arguments,
