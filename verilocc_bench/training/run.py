@@ -70,14 +70,8 @@ def train(
     the folder holds another run, or if the recipe does not fit the dataset.
     """
     from accelerate import PartialState
-    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
-    for service in report_to:
-        if service not in INTEGRATION_TO_CALLBACK:
-            known = ", ".join(sorted(INTEGRATION_TO_CALLBACK))
-            raise InputError(f"--report-to {service}: expected one of {known}")
-        if find_spec(service) is None:
-            raise InputError(f"--report-to {service}: install the package {service!r} first")
+    _check_services(report_to)
     rows = load_rows(data.dataset, split=recipe.split, revision=data.revision).rows
     torch.set_num_threads(recipe.training.threads)
     transformers.set_seed(recipe.seed)
@@ -118,6 +112,18 @@ def train(
         for name in ("checkpoints", "examples", "validation"):
             shutil.rmtree(output / name, ignore_errors=True)
     return output
+
+
+def _check_services(report_to: Sequence[str]) -> None:
+    """Raises InputError for a service that transformers does not know, or without its package."""
+    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+
+    for service in report_to:
+        if service not in INTEGRATION_TO_CALLBACK:
+            known = ", ".join(sorted(INTEGRATION_TO_CALLBACK))
+            raise InputError(f"--report-to {service}: expected one of {known}")
+        if find_spec(service) is None:
+            raise InputError(f"--report-to {service}: install the package {service!r} first")
 
 
 def learnt_of(
