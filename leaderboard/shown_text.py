@@ -34,7 +34,8 @@ def slug_of(name: str) -> str:
 def looks_like(text: str, other: str) -> bool:
     """True if a reader may take one text for the other, which is ASCII.
 
-    Letters and digits count alone; one that is not ASCII may look like any. Half are the same.
+    Only letters and digits are compared. One that is not ASCII may look like any other; at
+    least half are equal.
     """
     one, two = (
         [c for c in unicodedata.normalize("NFKD", each.casefold()) if c.isalnum()]

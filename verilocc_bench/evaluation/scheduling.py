@@ -156,8 +156,8 @@ def _code_source(runs: Sequence[AllocatorRun]) -> CodeSource:
 
 
 def _start(runs: Sequence[_RunInProcess], code: CodeSource, threads: int) -> None:
-    # Read when PyTorch is loaded: as many threads in each process as there are processors only
-    # wait for one another.
+    # PyTorch reads this when it is loaded. With more threads than processors they would wait
+    # for one another.
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     _prepared_rows.code = code
     for run in runs:
@@ -188,7 +188,7 @@ def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
     ]
     tasks: dict[Future[tuple[RowSamples, Timing]], AllocatorRun] = {}
     try:
-        threads = max(1, len(os.sched_getaffinity(0)) // jobs)
+        threads = max(1, (os.cpu_count() or 1) // jobs)
         with process_pool(jobs, _start, (told, _code_source(runs), threads)) as pool:
             for each in runs[0].rows:
                 for place, run in enumerate(runs):

@@ -112,7 +112,8 @@ SIGNIFICANT = 0.05
 def certainty(interval: Interval, nothing: float, count: int) -> str:
     """If an interval says that there is a difference: it does where it leaves `nothing` out.
 
-    Where all `count` kernels differ alike it has no width, and a sign test decides.
+    An interval has no width where all `count` kernels differ by the same amount. A sign test
+    decides then.
     """
     low, high = interval
     if low is None or high is None:

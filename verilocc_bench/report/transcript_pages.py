@@ -87,7 +87,9 @@ def _pages(number: int, run: ReportedRun) -> Iterator[SamplePage]:
             if not isinstance(record, dict) or _SHOWN - record.keys():
                 keys = ", ".join(sorted(_SHOWN))
                 raise InputError(f"expected the keys {keys}", source=path, line=place)
-            key = str(record.get("configuration")), str(record["id"]), int(record["sample"])
+            if type(record["sample"]) is not int:
+                raise InputError("expected a whole number as sample", source=path, line=place)
+            key = str(record.get("configuration")), str(record["id"]), record["sample"]
             if key in transcripts:
                 # An id is whatever the run's author wrote: it stays within the folder.
                 told = re.sub(r"\W", "_", key[1], flags=re.ASCII)[:40]

@@ -76,7 +76,7 @@ def _json_object(text: str) -> str:
 
 
 def _more_of_a_request(text: str) -> str:
-    """A JSON object without what a request says anyway, and results tell."""
+    """A JSON object that does not change which model is asked, or what form its answer has."""
     found = _json_object(text)
     if own := sorted(json.loads(found).keys() & {"model", "n", "stream"}):
         raise argparse.ArgumentTypeError(f"{own[0]!r} cannot be set so")
