@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -31,12 +33,13 @@ WINDOWS += ["--samples", str(SAMPLES), "--price", "2,10"]
 def test_a_run_that_is_killed_asks_nothing_twice(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    asked = Counter[str]()
-    wait_seconds = 0.0
+    asked, enough = Counter[str](), math.inf
+    killed = threading.Event()
 
     def answer(ask: Asked) -> Say:
-        time.sleep(wait_seconds)
         asked[f"{ask.body['seed']} {ask.body['messages'][-1]['content']}"] += 1
+        if asked.total() >= enough:
+            killed.wait(timeout=30)
         return chat_reply("<think>so</think>{}")
 
     with FakeServer(answer).running() as server:
@@ -44,18 +47,20 @@ def test_a_run_that_is_killed_asks_nothing_twice(
         assert main([*arguments, str(tmp_path / "whole")]) == 0
         whole, kills = asked.copy(), 2
         asked.clear()
-        wait_seconds = 0.02
         command = [sys.executable, "-m", "verilocc_bench", *arguments, str(tmp_path / "killed")]
         for kill in range(1, kills + 1):
+            killed.clear()
             how = signal.SIGINT if kill == kills else signal.SIGKILL
+            enough = kill * whole.total() // (kills + 1)
             process = subprocess.Popen(command, env=os.environ, stderr=subprocess.PIPE, text=True)
-            while process.poll() is None and asked.total() < kill * whole.total() // (kills + 1):
+            while process.poll() is None and asked.total() < enough:
                 time.sleep(0.01)
             assert process.poll() is None
             process.send_signal(how)
             _, errors = process.communicate()
+            killed.set()
         assert f"of {SAMPLES} samples are kept: the same command goes on" in errors
-        wait_seconds = 0.0
+        enough = math.inf
         assert main([*arguments, str(tmp_path / "killed")]) == 0
         assert asked.keys() == whole.keys()
         assert asked.total() <= whole.total() + kills * CONCURRENCY
