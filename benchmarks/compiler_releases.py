@@ -78,7 +78,7 @@ def _compile(options: argparse.Namespace) -> None:
     for arch in ARCHITECTURES:
         points_of = sweep_named("default").points([arch])
         tests = [p for p in points_of if split_of("default", p) == "test"]
-        # With a budget that is asked for afterwards the code is that of another point.
+        # With a budget given afterwards the code would belong to another point.
         points += [p for p in tests if not p.parameters.get("asked_maxnreg")][:: options.every]
     with options.results.open("a") as file:
         for point in tqdm(points):

@@ -52,7 +52,7 @@ SHORT, SHORT_ROWS = 2048, 8
 SHORT_SHARE = 0.25
 """Of what is read at once: short rows, which begin as the conversations do that the model has."""
 LINE = 12
-"""At least so many words go with a line of a made-up function."""
+"""A line of a made-up function takes at least this number of words."""
 MEASURED = 8192
 """The most words of a row on which wrong words are counted."""
 IS_NAME = np.array([word[0] == "n" for word in WORDS])

@@ -223,7 +223,7 @@ def _answers(sides: Sides, problem: Problem, kernel: SassKernel) -> None:
 
 
 def searched(problem: AllocationProblem, seconds: float) -> Answer:
-    """What `best` finds in so many seconds of processor time, from the compiler's own on."""
+    """What `best` finds in `seconds` of processor time, beginning from the compiler's answer."""
     search = Search(problem, SearchOptions(brief=True), Means.TABU)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:

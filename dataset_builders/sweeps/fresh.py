@@ -66,7 +66,7 @@ _WIDER: Mapping[tuple[str, ...], tuple[Axis, ...]] = {
 
 
 def is_fresh(name: str) -> bool:
-    """True if a sweep's name is that of such a sweep."""
+    """True if `name` names a sweep of fresh points."""
     return name.startswith(f"{FRESH}:")
 
 

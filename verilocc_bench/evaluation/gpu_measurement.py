@@ -123,7 +123,7 @@ class GpuMeasurement:
     def _answers(
         self, identifier: str | None, answer: Answer | None
     ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """The sides that are answers, with their kernels. A kernel's first side is none of them."""
+        """The sides that are answers, with their kernels: all but a kernel's first side."""
         kernels = self.document["kernels"]
         found = [each for each in kernels if identifier in (None, each["id"])]
         if not found:

@@ -28,7 +28,7 @@ class Multiprocessor:
     warps: int = 64
 
     def holds(self, registers: int, threads: int, shared_bytes: int) -> int:
-        """How many blocks fit whose threads have so many registers."""
+        """How many blocks fit if each thread has this number of registers."""
         warps = -(-threads // WARP_THREADS)
         per_warp = WARP_THREADS * round_up(registers, THREAD_GRANULARITY)
         by_registers = PARTITIONS * (REGISTERS_PER_PARTITION // per_warp) // warps

@@ -77,7 +77,7 @@ machine alone; nobody has checked them.
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLaunch:
-    """A launch: that of a reference, or arguments by name (numbers as arrays of no dimensions).
+    """A launch: a reference's, or arguments by name (numbers as arrays of no dimensions).
 
     `reference` has the kernel, its parameters, and the tiles and the depth of the launch.
     """

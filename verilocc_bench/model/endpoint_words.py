@@ -86,7 +86,7 @@ def api_key(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def is_this_machine(address: str) -> bool:
-    """True if an address is that of this machine."""
+    """True if an address names this machine."""
     host = urlsplit(address).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
