@@ -35,7 +35,7 @@ KERNEL reductions(unsigned *o, const unsigned *a) { unsigned v = a[I]; if (v > 3
 KERNEL histogram(unsigned *o, const unsigned char *a, int n) {
   __shared__ unsigned h[256]; h[threadIdx.x] = 0; __syncthreads();
   for (int k = I; k < n; k += gridDim.x * blockDim.x) atomicAdd(&h[a[k]], 1u); __syncthreads(); atomicAdd(&o[threadIdx.x], h[threadIdx.x]); }
-KERNEL atomics(int *o, float *f, double *d, const int *a) { int v = a[I]; atomicAdd(f, (float)v); atomicAdd(d, (double)v); atomicMin(o, v); atomicInc((unsigned *)o + 1, 9u); o[I + 4] = atomicCAS(o + 2, v, v + 1) + atomicExch(o + 3, v); }
+KERNEL atomics(int *o, float *f, double *d, const int *a) { int v = a[I]; double old = atomicAdd(f, (float)v) + atomicAdd(d, (double)v); atomicMin(o, v); atomicInc((unsigned *)o + 1, 9u); o[I + 4] = atomicCAS(o + 2, v, v + 1) + atomicExch(o + 3, v) + (int)old; }
 KERNEL compare_and_swap(float *o, const float *a) { int old = __float_as_int(*o), seen; do { seen = old; old = atomicCAS((int *)o, seen, __float_as_int(fmaxf(a[I] / 3.f, __int_as_float(seen)))); } while (seen != old); }
 KERNEL local_array(int *o, const int *a, int n) { int t[32]; for (int k = 0; k < 32; ++k) t[k] = a[k * n]; for (int k = 0; k < n; ++k) t[a[k] & 31] += t[k & 31]; int s = 0; for (int k = 0; k < 32; ++k) s ^= t[k]; o[I] = s; }
 KERNEL matrix_multiply(float *o, const float *a, const float *b, int n) {

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from itertools import zip_longest
 from typing import assert_never
 
 from verilocc_bench.backends.nvidia.life_ranges import (
@@ -39,7 +38,8 @@ class LifeRangeMismatch:
 
     def __str__(self) -> str:
         place = f"{self.opcode} at 0x{self.address:04x} (line {self.line})"
-        return f"{place}, file {self.file}: ours {self.ours}; NVIDIA's {self.theirs}"
+        file = f", file {self.file}" if self.file else ""
+        return f"{place}{file}: ours {self.ours}; NVIDIA's {self.theirs}"
 
 
 class _Tolerance(Enum):
@@ -101,20 +101,22 @@ def check_marks(function: SassFunction, ranges: LifeRanges) -> LifeRangeMismatch
     among the uses, must equal the marks of its row, but for `_EXCEPTIONS` and calls by the
     ABI. An
     instruction that never executes has the marks that it would have under another
-    guard. Trailing NOPs have no row.
+    guard. NOPs that are never reached have no row.
     """
-    instructions = function.instructions
-    for instruction, row in zip_longest(instructions, ranges.rows):
-        if row is None:
-            # Only trailing NOPs lack a row; an earlier missing row would shift all later ones.
+    rows = iter(ranges.rows)
+    row = next(rows, None)
+    for instruction in function.instructions:
+        if row is None or instruction.address != row.address:
+            # A NOP defines and uses nothing.
             if instruction.opcode != "NOP":
-                return _misplaced(instruction, "an instruction", "no row")
-        elif instruction is None:
-            return LifeRangeMismatch(row.address, 0, "", "", "no instruction", "a row")
-        elif instruction.address != row.address:
-            return _misplaced(instruction, "an instruction", f"a row at 0x{row.address:04x}")
-        elif found := _compare(instruction, row):
+                theirs = "no row" if row is None else f"a row at 0x{row.address:04x}"
+                return _misplaced(instruction, "an instruction", theirs)
+            continue
+        if found := _compare(instruction, row):
             return found
+        row = next(rows, None)
+    if row is not None:
+        return LifeRangeMismatch(row.address, 0, "", "", "no instruction", "a row")
     return None
 
 

@@ -107,7 +107,7 @@ def _memory() -> Iterator[OperationForm]:
         OperationForm("ULDC", "UD2 C", "64"),
         OperationForm("CCTL.E", "A2", "PF1|PF2|DML2|RML2"),
         OperationForm("CCTL.IVALL", ""),
-        OperationForm("QSPC.E", "PD D1 A2", "G|L|S"),
+        OperationForm("QSPC.E", "PD D1 A2", "D|G|L|S"),
     )
 
 
@@ -137,7 +137,7 @@ _MATRIX = (
     OperationForm("BMMA.88128", "D2 R1 R1 R2", "AND|XOR POPC"),
     OperationForm("BMMA.168128", "D4 R2 R1 R4", "AND|XOR POPC"),
     OperationForm("BMMA.168256", "D4 R4 R2 R4", "AND|XOR POPC"),
-    OperationForm("DMMA.884", "D4 R2 R2 R4"),
+    OperationForm("DMMA.(884|8x8x4)", "D4 R2 R2 R4"),
     OperationForm("DMMA.16x8x8", "D8@8 R8@8 R4 R8@8"),
     OperationForm("DMMA.16x8x16", "D8@8 R16@16 R8@8 R8@8"),
 )
@@ -239,6 +239,9 @@ _CONVERSION = (
     OperationForm("F2F.(F32|F16)", "D1 S2", "F64", _FLOAT),
     OperationForm("F2F.(F16|BF16)", "D1 S1", "F32", _FLOAT),
     OperationForm("F2FP", "D1 S1 S1", "", "BF16 F16 F32 RELU PACK_AB MERGE_C RZ"),
+    OperationForm("F2FP", "D1 S1 S1 S1", "E4M3|E5M2 PACK_AB_MERGE_C", "SATFINITE RELU F32"),
+    OperationForm("F2FP", "D1 S1 S1", "E4M3|E5M2 UNPACK_B_MERGE_C", "SATFINITE RELU F16"),
+    OperationForm("F2FP", "D1 S1", "E4M3|E5M2 UNPACK_B", "RELU F16"),
     OperationForm("I2FP.F32", "D1 S1", "S32|U32", _ROUNDING),
     OperationForm("F2I", "D2 S2", "S64|U64 F64", _INTEGER_ROUNDING),
     OperationForm("F2I", "D2 S1", "S64|U64", _INTEGER_ROUNDING + "FTZ F16"),
