@@ -47,7 +47,7 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     if document["results"] and document["answered"] < document["board"]["functions"]:
         yield (
             f"It answers {', '.join(submission['architectures'])} alone: "
-            f"{document['answered']:,} of {document['board']['functions']:,} functions."
+            f"{document['answered']:,} of {document['board']['functions']:,} kernels."
         )
     if document["refusals"]:
         yield f"{name} cannot be taken:"
@@ -105,7 +105,7 @@ def code_words(counted: Mapping[str, Any]) -> str:
     record, why = {"machine_code": counted["record"]}, counted["why_not"]
     if not counted["record"]["kernels"]:
         return "No answer was counted as machine code" + (f": {plain(why)}." if why else ".")
-    words = f"As machine code, {code_runs(record)} answers to {counted['functions']} functions run"
+    words = f"As machine code, {code_runs(record)} answers to {counted['functions']} kernels run"
     changes = code_changes(record)
     return f"{words}; against the compiler's: {', '.join(changes)}." if changes else f"{words}."
 
@@ -136,7 +136,7 @@ def _table(document: Mapping[str, Any], track: str) -> str:
         measured = [_figure(record[name]) for name in measures.values()]
         rows.append((task, record["n"], *figures, *measured))
     score = () if track == "split" else ("score",)
-    headers = ("task", "functions", *score, *keys, *measures)
+    headers = ("task", "kernels", *score, *keys, *measures)
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 

@@ -185,7 +185,7 @@ def _marks(
         if 2 * same >= len(judged):
             message = (
                 f"nearly all of the {submission.samples} samples are the same for {same:,} of "
-                f"{len(judged):,} functions"
+                f"{len(judged):,} kernels"
             )
             yield {"kind": "repeated-samples", "message": message}
     differ = [claim for claim in claims if not claim["same"]]

@@ -132,6 +132,8 @@ def _board(submission: Submission) -> Board:
     stated = (submission.dataset_hash, submission.track, submission.limit)
     for board in boards():
         if (board.hash, board.track, board.limit) == stated:
+            if submission.dataset != board.dataset:
+                raise InputError(f"{SUBMISSION}: dataset: this hash is {board.dataset}'s")
             return board
     known = "; ".join(
         f"{board.name}: {board.dataset}, {board.split} split of the {board.track} track, "
@@ -178,14 +180,14 @@ def _mismatches(
             there = copy.where_else(answers.strange)
             why = "no function of the dataset" if there is None else f"in {there}"
         message = (
-            f"{answers.strange_lines:,} lines answer functions that are not of this board; the "
+            f"{answers.strange_lines:,} lines answer kernels that are not of this board; the "
             f"first, {answers.strange}, is {why}"
         )
         yield Refusal("unknown-function", message, place)
     missing = [identifier for identifier in rows if identifier not in answers.lines]
     if missing:
         named = ", ".join(missing[:NAMED])
-        message = f"{len(missing):,} of {len(rows):,} functions have no answer: {named}"
+        message = f"{len(missing):,} of {len(rows):,} kernels have no answer: {named}"
         yield Refusal("missing-function", message, place)
     counts = {
         identifier: answers.lines[identifier].count
@@ -196,7 +198,7 @@ def _mismatches(
     if wrong:
         first = next(iter(wrong))
         message = (
-            f"{len(wrong):,} functions have another number of samples than the "
+            f"{len(wrong):,} kernels have another number of samples than the "
             f"{submission.samples} of {SUBMISSION}; the first, {first}, has {wrong[first]:,}"
         )
         yield Refusal("sample-count", message, place)

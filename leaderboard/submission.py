@@ -19,7 +19,7 @@ import yaml
 
 from leaderboard.folder import SUBMISSION, read_small
 from leaderboard.measured import MOST_MEASURED, MeasuredFigure, read_figure
-from leaderboard.shown_text import NAME, looks_like, slug_of, text_problem, url_problem
+from leaderboard.shown_text import NAME, looks_like, text_problem, url_problem
 from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.settings.allocator import Decoding
@@ -125,10 +125,10 @@ def read_submission(folder: Path, *, own: bool = False) -> tuple[Submission | No
 
 
 @cache
-def own_entries() -> frozenset[str]:
-    """The names of the leaderboard's own entries, as slugs, which no other entry may have."""
+def own_entries() -> tuple[str, ...]:
+    """The names of the leaderboard's own entries, which no other entry may have."""
     text = Path(__file__).with_name("seeds.yaml").read_text("utf-8")
-    return frozenset(slug_of(each["name"]) for each in yaml.safe_load(text)["entries"])
+    return tuple(each["name"] for each in yaml.safe_load(text)["entries"])
 
 
 class _ManifestReader:
@@ -175,7 +175,7 @@ class _ManifestReader:
         )
         if found.decoding != Decoding.GUIDED and found.verifier_calls != 1:
             self._refuse("verifier_calls", "only guided decoding may call the verifier: expected 1")
-        if not own and slug_of(found.name) in own_entries():
+        if not own and any(looks_like(found.name, each) for each in own_entries()):
             self._refuse(
                 "name", f"{found.name} is an entry of the leaderboard's own: expected another"
             )

@@ -65,8 +65,7 @@ class EntryFigures:
     of vector registers over the label's, `conflicts` is bank conflicts over the
     label's, `above_bound` is registers above the lower bound, `gained` and
     `lost` count kernels with another occupancy, `spill_cost` and `move_cost`
-    are means on the split track. `score` has the mean score and, over all kernels of a
-    board, its interval.
+    are means on the split track. `score` has the mean score and its interval.
     """
 
     kernels: int
@@ -175,7 +174,7 @@ class BoardEntry:
             sum(each < 0 for each in waves) if waves else None,
             costs[0],
             costs[1],
-            None if self.is_split else _score(kernels, with_interval=scope == Scope()),
+            None if self.is_split else _score(kernels),
         )
 
     @property
@@ -226,12 +225,9 @@ class BoardEntry:
         return bool(self.document["board"]["track"] == "split")
 
 
-def _score(
-    kernels: Sequence[KernelRecord], *, with_interval: bool
-) -> tuple[float, float | None, float | None]:
+def _score(kernels: Sequence[KernelRecord]) -> tuple[float, float | None, float | None]:
     scores = [kernel_score(kernel) or 0.0 for kernel in kernels]
-    low, high = bootstrap_interval(scores, 0) if with_interval else (None, None)
-    return math.fsum(scores) / len(scores), low, high
+    return math.fsum(scores) / len(scores), *bootstrap_interval(scores, 0)
 
 
 def scopes(entries: Sequence[BoardEntry], functions: int) -> list[tuple[Scope, int]]:

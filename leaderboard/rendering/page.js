@@ -153,6 +153,9 @@
     for (const cell of document.querySelectorAll("[data-bound]")) {
       cell.textContent = typeof bound === "number" ? bound.toFixed(3) : missing;
     }
+    for (const cell of document.querySelectorAll("[data-possible]")) {
+      cell.textContent = data.possible[key] ? data.possible[key].join(" of ") : missing;
+    }
     const kept = new URLSearchParams();
     for (const [name, value] of Object.entries(wanted)) if (value && value !== "all" && !(name === "sort" && value === usual)) kept.set(name, value);
     const text = kept.toString();

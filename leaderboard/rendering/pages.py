@@ -130,9 +130,13 @@ class BoardPage:
         return found
 
     @property
-    def possible(self) -> tuple[int, int]:
-        """On how many of the kernels an answer is known that reaches the bound."""
-        return sum(map(is_reached, self.kernels.values())), len(self.kernels)
+    def possible(self) -> dict[str, tuple[int, int]]:
+        """By scope, on how many of its kernels an answer is known that reaches the bound."""
+        found = {}
+        for scope, _ in self.scopes:
+            kernels = [kernel for kernel in self.kernels.values() if scope.has(kernel)]
+            found[scope.key] = (sum(map(is_reached, kernels)), len(kernels))
+        return found
 
     @property
     def bound(self) -> dict[str, float | None]:
@@ -154,7 +158,7 @@ class BoardPage:
 
 
 SHOWN = {
-    Assistance.TEXT: "The function's text, and nothing worked out for the allocator.",
+    Assistance.TEXT: "The kernel's text, and nothing worked out for the allocator.",
     Assistance.INTERVALS: "The program works out where each value begins and ends in the text, "
     "and which registers are free.",
     Assistance.STATE: "The state of the registers is worked out, and shown: which are free for "
@@ -214,6 +218,7 @@ def board_page(page: BoardPage) -> str:
             for key, found in figures.items()
         },
         "bound": bound,
+        "possible": page.possible,
     }
     ks = [k for k in KS if any(entry.submission["samples"] >= k for entry in page.entries)]
     return _render(
@@ -227,7 +232,7 @@ def board_page(page: BoardPage) -> str:
         first=figures.get(Scope().key, {}),
         scatters=[scatter_plot(each.entries, each.ranks, figures) for each in page.sections],
         histories=[history_plot(each.entries, each.ranks, figures) for each in page.sections],
-        possible=page.possible,
+        possible=page.possible.get(Scope().key),
         executed=any(entry.executed for entry in page.entries),
         machine_code=any(entry.machine_code for entry in page.entries),
         bound=bound.get(Scope().key),

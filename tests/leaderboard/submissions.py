@@ -85,7 +85,7 @@ def submitted(arena: Arena, samples: int = 1, **fields: Any) -> Submitted:
         "hardware": "a laptop",
         "licence": "apache-2.0",
         "command": "verilocc-bench evaluate --model compiler",
-        "dataset": "verilocc/regalloc",
+        "dataset": arena.board.dataset,
         "dataset_hash": arena.board.hash,
         "assistance": "text",
         "decoding": "free",

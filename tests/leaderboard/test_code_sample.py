@@ -32,7 +32,7 @@ def test_answers_are_counted_and_shown(
     assert counted["why_not"] is None
     assert counted["record"]["kernels"] == counted["record"]["runnable"] == 2
     assert counted["record"]["figures"]["loop_waits"]["label"] > 0
-    words = "As machine code, 2 of 2 answers to 2 functions run"
+    words = "As machine code, 2 of 2 answers to 2 kernels run"
     assert words in (tmp_path / "out" / COMMENT).read_text()
 
     board = Board(**document["board"])

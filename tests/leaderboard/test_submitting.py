@@ -386,7 +386,7 @@ def test_bad_submissions_are_not_sent(
     folder = found.write(tmp_path / "submission")
     assert main(["submit", str(folder), "--output", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert "would be refused: answers: 1 of 6 functions have no answer" in said
+    assert "would be refused: answers: 1 of 6 kernels have no answer" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -215,8 +215,9 @@ def _lower(parser: argparse.ArgumentParser) -> None:
     _add_code_and_answer(parser)
     add_output(
         parser,
-        "write there: a cubin for sm_80; for gfx90a and gfx942 assembly (.s) or an object "
-        "file (.o), which llc of LLVM 22 makes, or the machine IR with the answer in it (.mir)",
+        "write there: a cubin for sm_80, sm_89 and sm_90; for gfx90a and gfx942 assembly (.s), "
+        "an object file (.o) or a code object (.co, .hsaco), which llc of LLVM 22 makes, or the "
+        "machine IR with the answer in it (.mir)",
         required=True,
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")

@@ -21,15 +21,10 @@ from verilocc_bench.backends.nvidia.tools import find_tool
 from verilocc_bench.backends.nvidia.webs import GUARD
 from verilocc_bench.errors import RejectedKernel
 
+HERE = Path(__file__).parent
 WORDS = {
-    architecture: [
-        int(line, 16)
-        for line in Path(__file__)
-        .with_name(f"encoding_words_{architecture}.txt")
-        .read_text()
-        .split()
-    ]
-    for architecture in ("sm_80", "sm_90")
+    name: [int(word, 16) for word in (HERE / f"encoding_words_{name}.txt").read_text().split()]
+    for name in ("sm_80", "sm_90")
 }
 """What each architecture adds: one word for each form of the table.
 
@@ -55,14 +50,10 @@ _CONTROL_BITS = 0x1FFFFF << 105
 
 def texts(words: Sequence[int], folder: Path, architecture: str) -> list[str]:
     require_tools()
-    (folder / "code.bin").write_bytes(b"".join(word.to_bytes(16, "little") for word in words))
+    path = folder / "code.bin"
+    path.write_bytes(b"".join(word.to_bytes(16, "little") for word in words))
     done = subprocess.run(
-        [
-            find_tool("nvdisasm"),
-            "--binary",
-            architecture.replace("_", "").upper(),
-            folder / "code.bin",
-        ],
+        [find_tool("nvdisasm"), "--binary", architecture.replace("_", "").upper(), path],
         capture_output=True,
         text=True,
         check=False,
