@@ -33,7 +33,7 @@ ptxas writes it so, or with other bits in one field.
 
 _LINE = re.compile(r"\s*/\*([0-9a-f]+)\*/ +([^;]*);")
 _TARGET = re.compile(
-    r"((?:BRA|BRX|BSSY|CALL[.\w]*|LEPC|RET[.\w]*|WARPSYNC\.COLLECTIVE)\b.*?)-?0x[0-9a-f]+$"
+    r"((?:BRA|BRXU?|BSSY|CALL[.\w]*|LEPC|RET[.\w]*|WARPSYNC\.COLLECTIVE)\b.*?)-?0x[0-9a-f]+$"
 )
 _HEAD = """\
 \t.target\t{}

@@ -22,14 +22,14 @@ from verilocc_bench.targets.nvidia_calls import DESTROYED, READ, RETURNED
 
 _SLOT = re.compile(
     r"(?:(?P<name>D|UD|S|US|R|A|UA)(?P<count>\d+)(?:@(?P<alignment>\d+))?"
-    r"|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|G|SR|B|SB|L))(?P<optional>\??)"
+    r"|(?P<other>PD|UPD|P|UP|MD|MU|J|UJ|I|C|G|SR|B|SB|L))(?P<optional>\??)"
 )
 _HIDDEN = re.compile(r"H(32|64)")
 # The kinds of operands that each slot takes.
 _KINDS = {
     "D": "R", "UD": "U", "S": "RrUuIC", "US": "UuIC", "R": "Rr", "A": "A", "UA": "A",
     "PD": "P", "UPD": "Q", "P": "PpQq", "UP": "Qq", "MD": "M", "MU": "M",
-    "J": "J", "I": "I", "C": "C", "G": "G", "SR": "S", "B": "B", "SB": "K", "L": "L",
+    "J": "J", "UJ": "V", "I": "I", "C": "C", "G": "G", "SR": "S", "B": "B", "SB": "K", "L": "L",
 }  # fmt: skip
 _DEFINED = {"D", "UD", "PD", "UPD"}
 _UNIFORM_PAIR_BIT = 0x800
@@ -159,7 +159,7 @@ def effects_of(opcode: str, operands: tuple[str, ...]) -> DecodedEffects:
         elif operand.address:
             uses.extend(_address(slot, operand, place, opcode, operands))
         elif operand.index is not None:
-            count = 2 if slot.name == "J" else slot.count
+            count = 2 if slot.name in {"J", "UJ"} else slot.count
             reference = RegisterReference(
                 operand.file, operand.index, count, place, alignment=slot.alignment
             )

@@ -36,7 +36,7 @@ _FORM_BITS = 0xE00
 _WIDTHS = {"R": 8, "UR": 6, "P": 3, "UP": 3}
 _GUARD_BIT = 12
 _PREDICATE_BITS = frozenset({68, 77, 81, 84, 87})
-_REGISTER_KINDS = "RrUuJ"
+_REGISTER_KINDS = "RrUuJV"
 _PREDICATE_KINDS = "PpQq"
 _ELEMENT = re.compile(
     r"(?:-|(?P<inverted>~)?(?P<predicate>p)?(?P<bit>\d+)"

@@ -158,7 +158,7 @@ class _Flow:
         if instruction.is_call_by_the_abi:
             return ()
         labels: tuple[str | None, ...] = (instruction.target,)
-        if opcode == "BRX" and instruction.table and instruction.guard is None:
+        if opcode in {"BRX", "BRXU"} and instruction.table and instruction.guard is None:
             labels = instruction.table
         elif opcode not in BRANCHES and opcode != _CALL:
             reason = "jumps under a guard or without a list of targets, which is not modelled"

@@ -38,6 +38,7 @@ class OperandKind(StrEnum):
     SCOREBOARD = "K"
     LABEL = "L"
     REGISTER_AND_LABEL = "J"
+    UNIFORM_AND_LABEL = "V"
     MATRIX_DESCRIPTOR = "G"
 
 
@@ -86,7 +87,7 @@ _ADDRESS_TERM = re.compile(r"(U?R)(\d{1,3}|Z)(\.64|\.U32|\.X4|\.X8|\.X16)?")
 _OFFSET = re.compile(r"-?0x[0-9a-f]+")
 _SPECIAL = re.compile(r"SRZ|SR_[A-Za-z0-9_]+(?:\.[XYZ])?")
 _LABEL = re.compile(r"`\(([^()`]+)\)")
-_REGISTER_AND_LABEL = re.compile(r"R(\d{1,3}) (?:`\(([^()`]+)\)|-?0x[0-9a-f]+)")
+_REGISTER_AND_LABEL = re.compile(r"(U?R)(\d{1,3}) (?:`\(([^()`]+)\)|-?0x[0-9a-f]+)")
 # The low or high half of a function's or a label's address, filled in by the linker.
 _RELOCATION = re.compile(r"32@(?:lo|hi)\(\(?[^()]+\)?\)")
 _LIMITS = {"R": 255, "UR": 63}  # the encodings of RZ and URZ
@@ -189,6 +190,7 @@ def _other(text: str) -> SassOperand:
     if text == "PR":
         return SassOperand(OperandKind.PREDICATE_FILE, "P")
     if (match := _REGISTER_AND_LABEL.fullmatch(text)) is not None:
-        index = _index("R", match[1], text)
-        return SassOperand(OperandKind.REGISTER_AND_LABEL, "R", index, label=match[2])
+        general = match[1] == "R"
+        kind = OperandKind.REGISTER_AND_LABEL if general else OperandKind.UNIFORM_AND_LABEL
+        return SassOperand(kind, match[1], _index(match[1], match[2], text), label=match[3])
     raise _unknown(text)

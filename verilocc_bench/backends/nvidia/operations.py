@@ -14,7 +14,7 @@ slot that may be absent:
     P            uses a predicate of either file          UP        a uniform one
     A1 A2        an address of that many registers, unless it says `.64`
     MD MU        PR, defined or used: the predicates in the mask that ends the operands
-    J            a register pair to jump to, with a label or an offset
+    J UJ         a pair, or a uniform pair, to jump to, with a label or an offset
     D8@8         as D8, with a first register that is a multiple of 8; so R8@8
     UA1 to UA7   an address in that many uniform registers from a multiple of the next power of two
     G            a matrix in shared memory, described by four uniform registers
@@ -22,7 +22,7 @@ slot that may be absent:
     H32 H64      (last) the uniform pair in the bits of the encoding from there on,
                  not printed, of an address `[Rn.64]`, where the opcode has bit 0x800
 
-A jump that depends on an operand (BRX, `BRA P0, …`) has uses.
+A jump that depends on an operand (BRX, BRXU, `BRA P0, …`) has uses.
 """
 
 from __future__ import annotations
@@ -353,6 +353,7 @@ _PREDICATE_AND_SYSTEM = (
     OperationForm("ACQBULK", ""),
     OperationForm("PREEXIT", ""),
     OperationForm("BRX", "J"),
+    OperationForm("BRXU", "UJ"),
     OperationForm("CALL", "L | J | R2", "REL|ABS", "NOINC"),
     OperationForm("RET", "J", "REL", "NODEC"),
     OperationForm("EXIT", ""),
