@@ -20,7 +20,7 @@ The names are imported when they are first used. Their types are in __init__.pyi
 module imports nothing else either, for the sake of early interrupts; see __main__.py.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "AllocationProblem": "verilocc_bench.analysis",
