@@ -232,14 +232,14 @@ def test_a_draft_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     names = conversation.FreshNames(random.Random(0)).of(text)
     network = Forgetful(text, names)
 
-    def allocation() -> tuple[list[list[int]], int, conversation.Places]:
+    def allocation(most: int = 4000) -> tuple[list[list[int]], int, conversation.Places]:
         words, refused = [], 0
 
         def speak(of: conversation.Conversation) -> Answers:
             nonlocal refused
             network.begin()
             speaker = Speaker(of)
-            converse(speaker, network.read, 4000)
+            converse(speaker, network.read, most)
             words.append(speaker.words)
             refused += speaker.refused
             return speaker.answers
@@ -256,8 +256,11 @@ def test_a_draft_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 5 < drafted[1] < 400 < plain[1]
     assert drafted[0] == plain[0]
     assert drafted[2] == plain[2]
-    with pytest.raises(NoRoom, match="more than 50 words"):
-        converse(Speaker(conversation.Forward(text, names)), network.read, 50)
+    most = len(drafted[0][-1]) - 9
+    with pytest.raises(NoRoom, match=f"more than {most} words"):
+        allocation(most)
+    with pytest.raises(NoRoom, match="more than 50 words"):  # and nothing is read
+        converse(Speaker(conversation.Forward(text, names)), lambda *_: pytest.fail(), 50)
 
 
 class Slipping:

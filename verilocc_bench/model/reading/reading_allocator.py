@@ -224,7 +224,7 @@ class ReadingAllocator(SingleAllocator):
         converse(
             speaker,
             lambda words, place, banned=(): self._network.read(words, place, draw, banned),
-            LONGEST,
+            min(LONGEST, self.settings.maximum_tokens or LONGEST),
             self.tell_tokens,
         )
 
@@ -244,7 +244,6 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         (settings.few_shot, "--few-shot"),
         (settings.engine, "--engine"),
         (settings.window_registers, "--window-registers"),
-        (settings.maximum_tokens, "--max-tokens"),
         (settings.model_revision, "--model-revision"),
         (settings.chat, "--chat"),
         (settings.thinking_tokens, "--thinking-tokens"),

@@ -172,6 +172,8 @@ def converse(
     ends with a WrongWord when more than MOST_REFUSED of its words are not the draft's.
     """
     place, size = 0, LONGEST_DRAFT
+    if len(speaker.words) + sum(len(turn.shown) + 1 for turn in speaker.turns[1:]) > longest:
+        raise NoRoom(f"a conversation has more than {longest} words")
     while not speaker.over():
         words = [*speaker.words[place:], *speaker.draft(size)][: longest - place]
         if not words:
