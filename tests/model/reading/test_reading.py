@@ -48,7 +48,6 @@ def spoken(talk: conversation.Conversation) -> Answers:
 
 
 def placed(text: conversation.Text, speak: Any = spoken) -> dict[int, str]:
-    """The registers by the number of the name."""
     names = conversation.FreshNames(random.Random(3)).of(text)
     words = conversation.discuss(text, names, speak)
     return {name: words[word] for name, word in names.items() if word in words}
@@ -254,11 +253,9 @@ def test_a_draft_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(talk, "MOST_REFUSED", 10_000)
     plain = allocation()
     assert 5 < drafted[1] < 400 < plain[1]
-    assert drafted[0] == plain[0]
-    assert drafted[2] == plain[2]
-    most = len(drafted[0][-1]) - 9
-    with pytest.raises(NoRoom, match=f"more than {most} words"):
-        allocation(most)
+    assert drafted[::2] == plain[::2]
+    with pytest.raises(NoRoom):
+        allocation(len(drafted[0][-1]) - 9)
     with pytest.raises(NoRoom, match="more than 50 words"):  # and nothing is read
         converse(Speaker(conversation.Forward(text, names)), lambda *_: pytest.fail(), 50)
 
