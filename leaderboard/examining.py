@@ -79,6 +79,8 @@ def examine(
         if found.submission is None:
             return found
         found.board = _board(found.submission)
+        if found.board.seed is not None and not own:
+            raise InputError(f"{SUBMISSION}: dataset: the board {found.board.name} is closed")
         found.files = {SUBMISSION: _sha256(folder / SUBMISSION)}
     except InputError as error:
         found.refusals = [_refusal("format", error, folder)]

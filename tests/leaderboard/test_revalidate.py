@@ -12,6 +12,7 @@ from unittest import mock
 
 import pytest
 
+from leaderboard import examining
 from leaderboard import revalidate as module
 from leaderboard.document import _marks
 from leaderboard.judging import EITHER, FunctionVerdict, judge_function
@@ -169,7 +170,6 @@ def test_it_goes_on_where_it_was_interrupted(
 
 
 def test_what_is_kept_is_of_these_answers(arena: Arena, tmp_path: Path) -> None:
-    """Verdicts in a work folder that are of other answers are not taken."""
     good = submitted(arena).write(tmp_path / "good")
     bad = drawn(arena, 1, seed=3).write(tmp_path / "bad")
     output = tmp_path / "out"
@@ -182,14 +182,14 @@ def test_what_is_kept_is_of_these_answers(arena: Arena, tmp_path: Path) -> None:
 
 def test_a_part_of_the_board(arena: Arena, tmp_path: Path) -> None:
     found = submitted(arena, architectures=["gfx90a"])
-    found.lines = [line for line in found.lines if arena_row(arena, line).arch == "gfx90a"]
+    here = {row.id for row in arena.rows if row.arch == "gfx90a"}
+    found.lines = [line for line in found.lines if line["id"] in here]
     document = check(found.write(tmp_path / "one"), tmp_path / "out")
     assert document["accepted"]
     assert {task.split("/")[0] for task in document["results"]} == {"gfx90a", "overall"}
-
-
-def arena_row(arena: Arena, line: Any) -> Any:
-    return next(row for row in arena.rows if row.id == line["id"])
+    with mock.patch.object(examining, "boards", lambda: (replace(arena.board, seed="a"),)):
+        (refusal,) = check(tmp_path / "one", tmp_path / "out")["refusals"]
+    assert refusal["message"] == "submission.yaml: dataset: the board small is closed"
 
 
 def test_copies_of_labels_are_marked(arena: Arena, tmp_path: Path) -> None:
