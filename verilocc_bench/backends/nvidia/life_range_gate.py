@@ -99,8 +99,7 @@ def check_marks(function: SassFunction, ranges: LifeRanges) -> LifeRangeMismatch
 
     In every file, the definitions and uses of each instruction, with its guard
     among the uses, must equal the marks of its row, but for `_EXCEPTIONS` and calls by the
-    ABI. An
-    instruction that never executes has the marks that it would have under another
+    ABI. An instruction that never executes has the marks that it would have under another
     guard. NOPs that are never reached have no row.
     """
     rows = iter(ranges.rows)
