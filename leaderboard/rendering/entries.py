@@ -22,6 +22,7 @@ from verilocc_bench.evaluation.metrics import (
     geometric_mean,
     mean,
     pass_at_k,
+    share_interval,
 )
 from verilocc_bench.evaluation.schema import check_schema
 from verilocc_bench.evaluation.score import bound_of, kernel_score
@@ -141,7 +142,7 @@ class BoardEntry:
             known = [share for share in shares if share is not None]
             share = mean(known)
             if share is not None and len(known) == len(shares):
-                passed.append((k, share, *bootstrap_interval(known, 0)))
+                passed.append((k, share, *share_interval(known)))
         valid = [each for each in kernels if each["registers"] is not None]
         pairs = [(each["registers"], each["label_registers"]) for each in valid]
         conflicts = [

@@ -31,7 +31,7 @@ def test_the_compiler_is_valid_on_all_of_mini(run: CommandLine) -> None:
     tasks = {f"{arch}/{family}" for arch in PUBLISHED for family in ("gemm", "mha")}
     assert document["results"].keys() == tasks | {"overall"}
     for record in document["results"].values():
-        assert record["pass@1"] == record["pass@1_low"] == record["pass@1_high"] == 1.0
+        assert record["pass@1"] == record["pass@1_high"] == 1.0
         assert record["registers_ratio"] == 1.0
         assert record["share_equal"] == 1.0
     assert document["results"]["overall"]["n"] == len(ROWS)
@@ -109,7 +109,7 @@ def test_columns_are_chosen(monkeypatch: pytest.MonkeyPatch, run: CommandLine) -
     monkeypatch.setenv("COLUMNS", "60")
     narrow = run(*arguments).out
     assert max(map(len, narrow.splitlines())) <= 60
-    assert "100.0 % (100–100)" in narrow
+    assert "100.0 % (51–100)" in narrow
     wide = run(*arguments, "--wide").out.splitlines()
     assert "occupancy" in wide[0]
     assert "seconds" in wide[1]

@@ -18,6 +18,7 @@ from verilocc_bench.evaluation.metrics import (
     mean,
     pass_at_k,
     seed_interval,
+    share_interval,
 )
 from verilocc_bench.ir import parse_function
 
@@ -65,7 +66,13 @@ def test_the_interval_leaves_two_and_a_half_percent_out_at_each_end() -> None:
 def test_values_that_are_all_the_same_are_their_own_interval() -> None:
     assert bootstrap_interval([3.0], 1) == (3.0, 3.0)
     assert bootstrap_interval([2.0, 2.0, 2.0], 1) == (2.0, 2.0)
-    assert bootstrap_interval([], 1) == (None, None)
+    assert bootstrap_interval([], 1) == share_interval([]) == (None, None)
+
+
+def test_intervals_of_shares_are_those_of_wilson() -> None:
+    for right, low, high in ((0, 0, 0.1611), (10, 0.2993, 0.7007), (20, 0.8389, 1)):
+        shares = [1.0] * right + [0.0] * (20 - right)
+        assert share_interval(shares) == pytest.approx((low, high), abs=1e-4)
 
 
 @pytest.mark.parametrize("samples", [5, 20])
@@ -76,7 +83,7 @@ def test_intervals_have_the_variance_of_what_they_are_over(samples: int) -> None
     of_seeds = math.fsum(p * (1 - p) for p in fixed) / samples / kernels**2
     both = (1 / 18 + 1 / 6 / samples) / kernels
     over_seeds, over_both, covered = [], [], 0
-    for trial in range(trials):
+    for _ in range(trials):
         drawn = [(samples, sum(generator.random() < p for _ in range(samples))) for p in fixed]
         low, high = seed_interval(drawn)
         assert low is not None
@@ -85,11 +92,10 @@ def test_intervals_have_the_variance_of_what_they_are_over(samples: int) -> None
         over_seeds.append(((high - low) / 2 / 1.96) ** 2)
         chances = [generator.betavariate(2, 1) for _ in range(kernels)]
         shares = [sum(generator.random() < p for _ in range(samples)) / samples for p in chances]
-        if trial < 25:
-            low, high = bootstrap_interval(shares, trial)
-            assert low is not None
-            assert high is not None
-            over_both.append(((high - low) / 2 / 1.96) ** 2)
+        low, high = share_interval(shares)
+        assert low is not None
+        assert high is not None
+        over_both.append(((high - low) / 2 / 1.96) ** 2)
     assert mean(over_seeds) == pytest.approx(of_seeds, rel=0.02)
     assert mean(over_both) == pytest.approx(both, rel=0.1)
     assert 0.92 * trials <= covered <= 0.98 * trials

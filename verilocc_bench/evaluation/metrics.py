@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 BOOTSTRAP_RESAMPLES = 1000
 
+NORMAL_95 = 1.959964
+"""The half width of the normal distribution's central 95 %, in standard deviations."""
+
 FEWEST_SEEDS = 5
 """The samples of a function that an interval over seeds needs."""
 
@@ -57,6 +60,27 @@ def bootstrap_interval(
     return found[round(0.025 * last)], found[round(0.975 * last)]
 
 
+def share_interval(shares: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
+    """The 95 % interval of the mean of functions' shares of valid answers, over functions.
+
+    Wilson's score interval of as many functions with shares of 0 and 1 as would have this
+    variance of the mean; (None, None) of nothing. So 9 of 9 have the interval from 0.70 to 1,
+    where a bootstrap's has no width.
+    """
+    if not shares:
+        return None, None
+    count = len(shares)
+    middle = math.fsum(shares) / count
+    variance = math.fsum((share - middle) ** 2 for share in shares) / count
+    if variance:
+        count *= middle * (1 - middle) / variance
+    correction = NORMAL_95**2 / count
+    center = middle + correction / 2
+    half = math.sqrt(correction * (middle * (1 - middle) + correction / 4))
+    low, high = ((center + side) / (1 + correction) for side in (-half, half))
+    return max(0.0, low), min(1.0, high)
+
+
 def seed_interval(counts: Sequence[tuple[int, int]]) -> tuple[float, float] | tuple[None, None]:
     """The 95 % interval of pass@1 over seeds alone: of these functions, asked with others.
 
@@ -68,7 +92,7 @@ def seed_interval(counts: Sequence[tuple[int, int]]) -> tuple[float, float] | tu
         return None, None
     variance = math.fsum(c * (n - c) / (n * n * (n - 1)) for n, c in counts)
     middle = math.fsum(c / n for n, c in counts) / len(counts)
-    half = 1.96 * math.sqrt(variance) / len(counts)
+    half = NORMAL_95 * math.sqrt(variance) / len(counts)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from verilocc_bench.evaluation.machine_code import CountedCode, summarise_machine_code
 from verilocc_bench.evaluation.metrics import (
-    bootstrap_interval,
     geometric_mean,
     mean,
     pass_at_k,
     seed_interval,
+    share_interval,
     shares,
 )
 from verilocc_bench.evaluation.records import Outcome, RowResult, Sample
@@ -84,7 +84,7 @@ def summarise(
     record: dict[str, Any] = {"n": len(rows), "samples": len(counted)}
     record |= {"assistance": assistance, "decoding": decoding}
     for k in ks:
-        record |= _pass_record(rows, k, seed)
+        record |= _pass_record(rows, k)
     scored = rows if track != "split" and _complete(rows) else []
     record |= score_record([kernel_record(row, guided=False) for row in scored], seed)
     record |= _register_record(outcomes, track)
@@ -145,13 +145,13 @@ def _count(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 
-def _pass_record(rows: Sequence[RowResult], k: int, seed: int) -> dict[str, float | None]:
+def _pass_record(rows: Sequence[RowResult], k: int) -> dict[str, float | None]:
     estimates = [pass_at_k(len(row.counted), sum(s.valid for s in row.counted), k) for row in rows]
     known = [estimate for estimate in estimates if estimate is not None]
     # What is missing may be what fails most: an incomplete run has no pass@k.
     if len(known) < len(estimates) or not _complete(rows):
         known = []
-    low, high = bootstrap_interval(known, seed)
+    low, high = share_interval(known)
     record = {f"pass@{k}": mean(known), f"pass@{k}_low": low, f"pass@{k}_high": high}
     if k == 1 and known:
         low, high = seed_interval([(len(r.counted), sum(s.valid for s in r.counted)) for r in rows])

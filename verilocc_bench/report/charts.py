@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verilocc_bench.evaluation.metrics import bootstrap_interval, mean, pass_at_k
+from verilocc_bench.evaluation.metrics import mean, pass_at_k, share_interval
 from verilocc_bench.report.marks import SHAPES, mark_of
 from verilocc_bench.report.runs import ComparableRuns, ReportedRun, size_order
 
 LARGEST_K = 1000
 CURVE_POINTS = 24
-BAND_KERNELS = 500
-"""Above this many kernels no interval is drawn around curves: it would take minutes."""
 
 SCATTER_POINTS = 1500
 """The most kernels of a run in a scatter plot; of more it shows a random choice."""
@@ -129,8 +127,8 @@ def _pass_chart(section: ComparableRuns) -> Chart | None:
     return Chart(
         "pass@k",
         "Each curve is the chance (up) that at least one of k samples (across) is valid, mean over "
-        "kernels; higher is better, a curve that rises gains from more samples, and the shade, "
-        "where there is one, is the 95 % interval over kernels.",
+        "kernels; higher is better, a curve that rises gains from more samples, and the shade is "
+        "the 95 % interval over kernels.",
         {"data": {"values": values}, "layer": [band, line]},
     )
 
@@ -146,10 +144,8 @@ def pass_curve(run: ReportedRun) -> list[tuple[int, float, tuple[float, float] |
     for k in steps:
         found = [pass_at_k(samples, valid, k) for samples, valid in counts]
         values = [value for value in found if value is not None]
-        band = None
-        if len(values) <= BAND_KERNELS:
-            low, high = bootstrap_interval(values, run.document["seed"])
-            band = None if low is None or high is None else (low, high)
+        low, high = share_interval(values)
+        band = None if low is None or high is None else (low, high)
         curve.append((k, mean(values) or 0.0, band))
     return curve
 

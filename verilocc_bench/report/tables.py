@@ -34,8 +34,8 @@ REGISTER_MEANING = (
 
 COMMON_MEANING = (
     "The best first (★): sorted by pass@1 over the kernels that all runs were asked, then by "
-    "registers/label over those that all of them solved. Intervals of 95 % in parentheses, by "
-    "bootstrap over kernels; from five samples a kernel on, `seeds` is that of pass@1 over seeds "
+    "registers/label over those that all of them solved. In parentheses Wilson's intervals of 95 % "
+    "over kernels; from five samples a kernel on, `seeds` is that of pass@1 over seeds "
     "alone"
 )
 PAIR_MEANING = (
