@@ -26,7 +26,7 @@ class DatedSpot:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Days (across) against the cost of entries (up), as places in a picture.
+    """Days (across) against the score of entries, or their cost (up), as places in a picture.
 
     `leader` is the line of the best entry so far, as the points of an SVG polyline.
     """
@@ -55,15 +55,16 @@ def history_plot(
     found: list[tuple[date | None, int, BoardEntry, float]] = []
     for rank, entry in zip(ranks, entries, strict=True):
         each = figures.get(Scope().key, {}).get(entry.path)
-        cost = None if each is None else each.spill_cost if entry.is_split else each.registers
-        if cost is not None and (entry.date or entry.is_base_line):
+        score = None if each is None or each.score is None else each.score[0]
+        figure = each.spill_cost if each is not None and entry.is_split else score
+        if figure is not None and (entry.date or entry.is_base_line):
             day = None if entry.date is None else date.fromisoformat(entry.date)
-            found.append((day, rank, entry, cost))
+            found.append((day, rank, entry, figure))
     days = sorted({day for day, *_ in found if day is not None})
     if len(days) < 2:
         return None
-    scale = round_scale([cost for *_, cost in found], None)
     split = entries[0].is_split
+    scale = round_scale([figure for *_, figure in found] if split else [0.0, 1.0], None)
 
     def across(day: date | None) -> float:
         if day is None:
@@ -73,9 +74,9 @@ def history_plot(
 
     spots, line = [], []
     leading: tuple[int, float] | None = None
-    for day, rank, entry, cost in sorted(found, key=lambda each: (each[0] or date.min, each[1])):
-        x, y = across(day), up(scale, cost)
-        words = f"spill cost {cost:,.1f}" if split else f"registers {cost:.3f}"
+    for day, rank, entry, figure in sorted(found, key=lambda each: (each[0] or date.min, each[1])):
+        x, y = across(day), up(scale, figure)
+        words = f"spill cost {figure:,.1f}" if split else f"score {figure:.3f}"
         told = f"{day or 'no date'}: {rank}. {entry.submission['name']}, {words}"
         spots.append(DatedSpot(rank, entry.is_base_line, x, y, told))
         if leading is None or rank < leading[0]:
@@ -94,7 +95,7 @@ def history_plot(
         " ".join(f"{x},{y}" for x, y in line),
         tuple(Tick(across(day), day.isoformat()) for day in _written_days(days[0], days[-1])),
         tuple(Tick(up(scale, value), f"{value:,.4g}") for value in scale),
-        "spill cost a kernel" if split else "registers over the compiler's",
+        "spill cost a kernel" if split else "score",
     )
 
 

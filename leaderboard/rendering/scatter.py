@@ -12,6 +12,7 @@ WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 56, 20, 14, 44
 TICKS = 5
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+SCORE = "score of valid answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class ScatterPlot:
-    """Validity (across) against quality (up), as places in a picture of WIDTH by HEIGHT."""
+    """Validity (across) against quality (up), as places in a picture of WIDTH by HEIGHT.
+
+    `best` says where the best answers of valid ones are: at the top or the bottom.
+    """
 
     width: int
     height: int
@@ -49,6 +53,7 @@ class ScatterPlot:
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
     title: str
+    best: str
 
 
 def scatter_plot(
@@ -60,19 +65,23 @@ def scatter_plot(
     found = []
     for rank, entry in zip(ranks, entries, strict=True):
         each = figures.get(Scope().key, {}).get(entry.path)
-        cost = None if each is None else each.spill_cost if entry.is_split else each.registers
-        if each is not None and cost is not None and each.passed:
-            _, share, low, high = each.passed[0]
+        if each is None or not each.passed:
+            continue
+        _, share, low, high = each.passed[0]
+        quality = each.spill_cost
+        if each.score is not None and share:
+            quality = each.score[0] / share
+        if quality is not None:
             ends = (share if low is None else low, share if high is None else high)
-            found.append((rank, entry, share, cost, ends))
+            found.append((rank, entry, share, quality, ends))
     if len(found) < 2:
         return None
     xs = round_scale([end for *_, ends in found for end in ends], 1.0)
-    ys = round_scale([cost for *_, cost, _ in found], None)
     split = found[0][1].is_split
+    ys = round_scale([quality for *_, quality, _ in found] if split else [0.0, 1.0], None)
     spots = []
-    for rank, entry, share, cost, (low, high) in found:
-        words = f"spill cost {cost:,.1f}" if split else f"registers {cost:.3f}"
+    for rank, entry, share, quality, (low, high) in found:
+        words = f"spill cost {quality:,.1f}" if split else f"{SCORE} {quality:.3f}"
         name = str(entry.submission["name"])
         spots.append(
             Spot(
@@ -81,7 +90,7 @@ def scatter_plot(
                 path=entry.path,
                 base_line=entry.is_base_line,
                 x=_across(xs, share),
-                y=up(ys, cost),
+                y=up(ys, quality),
                 low=_across(xs, low),
                 high=_across(xs, high),
                 told=f"{rank}. {name}: pass@1 {100 * share:.1f} %, {words}",
@@ -95,7 +104,8 @@ def scatter_plot(
         tuple(spots),
         tuple(Tick(_across(xs, value), f"{100 * value:.4g} %") for value in xs),
         tuple(Tick(up(ys, value), f"{value:,.4g}") for value in ys),
-        "spill cost a kernel" if split else "registers over the compiler's",
+        "spill cost a kernel" if split else SCORE,
+        "bottom" if split else "top",
     )
 
 

@@ -411,12 +411,8 @@ def test_the_best_come_first_and_are_plotted(page: webdriver.Chrome, site: Path)
     rows = [row for row in section.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]
     ranks = [row.find_element(By.CSS_SELECTOR, ".rank").text for row in rows]
     assert ranks == [str(place) for place in range(1, len(rows) + 1)]
-    shares = [
-        float(
-            row.find_element(By.CSS_SELECTOR, "[data-figure='pass@1']").get_attribute("data-value")
-        )
-        for row in rows
-    ]
+    places = [row.find_element(By.CSS_SELECTOR, "[data-figure='pass@1']") for row in rows]
+    shares = [float(place.get_attribute("data-value")) for place in places]
     assert shares == sorted(shares, reverse=True)
     told = [
         title.get_attribute("textContent")
@@ -439,14 +435,15 @@ def test_the_best_come_first_and_are_plotted(page: webdriver.Chrome, site: Path)
 
 
 def test_places_in_a_plot() -> None:
-    """A better share lies to the right, a better cost lower; ends of intervals are in order."""
+    """A better share lies to the right, better valid answers higher; ends are in order."""
 
-    def figures(share: float, registers: float) -> EntryFigures:
+    def figures(share: float, quality: float) -> EntryFigures:
         passed = ((1, share, max(0.0, share - 0.1), min(1.0, share + 0.1)),)
-        return EntryFigures(9, 9, passed, registers, None, None, None, None, None, None)
+        score = (share * quality, None, None)
+        return EntryFigures(9, 9, passed, 1.0, None, None, None, None, None, None, score)
 
     entries = read_entries(Path(render.__file__).parent / "entries" / "mini")[:3]
-    values = [(0.9, 1.2), (1.0, 0.95), (0.5, 1.0)]
+    values = [(0.9, 0.2), (1.0, 0.95), (0.5, 0.4)]
     plot = scatter_plot(
         entries,
         [1, 2, 3],
@@ -455,14 +452,13 @@ def test_places_in_a_plot() -> None:
     assert plot is not None
     first, second, third = plot.spots
     assert third.x < first.x < second.x
-    assert first.y < third.y < second.y  # y grows downwards: fewer registers lie lower
+    assert second.y < third.y < first.y  # y grows downwards
     for spot in plot.spots:
         assert plot.left <= spot.low < spot.x <= spot.high <= plot.width
         assert 0 <= spot.y <= plot.bottom
     assert plot.across[-1].text == "100 %"
-    assert (
-        scatter_plot(entries[:1], [1], {Scope().key: {entries[0].path: figures(1.0, 1.0)}}) is None
-    )
+    one = {Scope().key: {entries[0].path: figures(1.0, 1.0)}}
+    assert scatter_plot(entries[:1], [1], one) is None
 
 
 def test_own_entries_are_ranked_by_score_and_equal_ones_share_a_place() -> None:
@@ -506,9 +502,9 @@ def test_the_history_has_a_step_for_each_new_leader() -> None:
         return BoardEntry({"submission": told, "board": {"name": "x", "track": "assign"}})
 
     def history(*dated: tuple[BoardEntry, float]) -> History | None:
+        none, ones = (None,) * 7, ((1, 1.0, None, None),)
         found = {
-            each.path: EntryFigures(4, 4, ((1, 1.0, None, None),), cost, 0.0, 1.0, 0, 0, None, None)
-            for each, cost in dated
+            each.path: EntryFigures(4, 4, ones, *none, (one, None, None)) for each, one in dated
         }
         ranks = range(1, len(dated) + 1)
         return history_plot([each for each, _ in dated], ranks, {Scope().key: found})
@@ -516,18 +512,15 @@ def test_the_history_has_a_step_for_each_new_leader() -> None:
     # Sorted by rank: the best came last.
     best, second = entry("best", "2026-03-01"), entry("second", "2026-01-01")
     third, base = entry("third", "2026-02-01"), entry("base", None, OWN)
-    plot = history((best, 0.9), (second, 1.0), (third, 1.1), (base, 1.2))
+    plot = history((best, 0.9), (second, 0.8), (third, 0.7), (base, 0.6))
     assert plot is not None
     assert [spot.rank for spot in plot.spots] == [4, 2, 3, 1]  # by date, the base line first
     assert plot.spots[0].x < plot.spots[1].x < plot.spots[2].x < plot.spots[3].x
     line = [tuple(map(float, point.split(","))) for point in plot.leader.split()]
     heights = {spot.rank: spot.y for spot in plot.spots}
     assert list(dict.fromkeys(y for _, y in line)) == [heights[4], heights[2], heights[1]]
-    assert [tick.text for tick in plot.across][:: len(plot.across) - 1] == [
-        "2026-01-01",
-        "2026-03-01",
-    ]
-    assert history((second, 1.0), (base, 1.2)) is None  # one day alone
+    assert (plot.across[0].text, plot.across[-1].text) == ("2026-01-01", "2026-03-01")
+    assert history((second, 0.8), (base, 0.6)) is None  # one day alone
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_part_of_the_board(arena: Arena, tmp_path: Path) -> None:
     document = check(found.write(tmp_path / "one"), tmp_path / "out")
     assert document["accepted"]
     assert {task.split("/")[0] for task in document["results"]} == {"gfx90a", "overall"}
-    with mock.patch.object(examining, "boards", lambda: (replace(arena.board, seed="a"),)):
+    with mock.patch.object(examining, "boards", return_value=(replace(arena.board, seed="a"),)):
         (refusal,) = check(tmp_path / "one", tmp_path / "out")["refusals"]
     assert refusal["message"] == "submission.yaml: dataset: the board small is closed"
 

@@ -257,7 +257,7 @@ def test_a_draft_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoRoom):
         allocation(len(drafted[0][-1]) - 9)
     with pytest.raises(NoRoom, match="more than 50 words"):  # and nothing is read
-        converse(Speaker(conversation.Forward(text, names)), lambda *_: pytest.fail(), 50)
+        converse(Speaker(conversation.Forward(text, names)), lambda *_: pytest.fail("read"), 50)
 
 
 class Slipping:
