@@ -113,10 +113,11 @@ def test_columns_are_chosen(monkeypatch: pytest.MonkeyPatch, run: CommandLine) -
     wide = run(*arguments, "--wide").out.splitlines()
     assert "occupancy" in wide[0]
     assert "seconds" in wide[1]
-    chosen = run(*arguments, "--columns", "seconds,bank conflicts").out.splitlines()
-    assert chosen[0].split() == ["bank"]
-    assert chosen[1].split() == ["task", "allocator", "seconds", "conflicts"]
-    run.refuses([*arguments, "--columns", "second"], "did you mean 'seconds'")
+    chosen = run(*arguments, "--columns", "seconds,pass@1,bank conflicts").out.splitlines()
+    assert chosen[0].split() == ["valid", "bank"]
+    assert chosen[1].split()[:4] == ["task", "allocator", "seconds", "(95"]
+    # Before anything is asked or read.
+    run.refuses([*arguments, "--columns", "second", "--dataset", "no"], "did you mean 'seconds'")
 
 
 def test_wrong_answers_are_summed_up_by_their_first_finding(

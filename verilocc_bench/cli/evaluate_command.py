@@ -14,6 +14,7 @@ from verilocc_bench.evaluation import (
     Evaluation,
     RunConfiguration,
     allocator_label,
+    check_columns,
     evaluate_together,
     failure_notes,
     results_json,
@@ -32,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Evaluates the models and prints one table, or JSON."""
     configurations = _configurations(options)
     style = table_style(options)
+    check_columns(style.columns or (), options.k)
     with reserved_stdout() as stdout:
         found = evaluate_together(
             configurations,

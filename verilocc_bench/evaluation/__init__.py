@@ -15,6 +15,7 @@ from verilocc_bench.evaluation.results import results_json
 from verilocc_bench.evaluation.table import (
     TableStyle,
     allocator_label,
+    check_columns,
     failure_notes,
     results_tables,
     wrapped,
@@ -28,6 +29,7 @@ __all__ = [
     "RunConfiguration",
     "TableStyle",
     "allocator_label",
+    "check_columns",
     "evaluate_together",
     "failure_notes",
     "judge",

@@ -100,21 +100,25 @@ def allocator_label(config: Record) -> str:
     return f"{config['model']} {model_name}" if model_name else str(config["model"])
 
 
-def results_tables(documents: Sequence[dict[str, Any]], style: TableStyle = TableStyle()) -> str:
-    """One table for each assistance: only allocators that are shown the same are compared.
-
-    A last line names the columns that did not fit. Raises InputError
-    for a heading that no table has.
-    """
-    kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
-    groups = [[d for d in documents if d["config"]["assistance"] == kind] for kind in kinds]
-    known = {each.heading: None for group in groups for each in _columns(group)}
-    for heading in style.columns or ():
+def check_columns(headings: Sequence[str], ks: Sequence[int]) -> None:
+    """Raises InputError for a heading that no table of these k has."""
+    passes = [f"pass@{k}" for k in ks]
+    known = ("score", "valid", *passes, *_PRIORITY, "seconds", "tokens in", "tokens out")
+    for heading in headings:
         if heading not in known:
             raise InputError(
                 f"there is no column {heading!r}, only {', '.join(known)}"
                 + did_you_mean(heading, known)
             )
+
+
+def results_tables(documents: Sequence[dict[str, Any]], style: TableStyle = TableStyle()) -> str:
+    """One table for each assistance: only allocators that are shown the same are compared.
+
+    A last line names the columns that did not fit.
+    """
+    kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
+    groups = [[d for d in documents if d["config"]["assistance"] == kind] for kind in kinds]
     tables, left_out = [], dict[str, None]()
     for group in groups:
         config = group[0]["config"]
@@ -148,6 +152,9 @@ def _table(documents: Sequence[dict[str, Any]], style: TableStyle) -> tuple[str,
     columns = _columns(documents)
     if style.columns is not None:
         by_heading = {each.heading: each for each in columns}
+        first = by_heading.get("valid", by_heading.get("pass@1"))
+        if first is not None:
+            by_heading |= {"valid": first, "pass@1": first}
         chosen = [by_heading[name] for name in style.columns if name in by_heading]
         return _drawn(documents, chosen, style), []
     chosen = list(columns)
