@@ -19,14 +19,14 @@ from tests.backends.nvidia.assembled_kernels import (
     permuted,
     require_tools,
 )
-from tests.backends.nvidia.assembly import changed
+from tests.backends.nvidia.assembly import assemble, changed
 from tests.backends.nvidia.test_issue_distances import timed
 from verilocc_bench.allocators.linear_scan import linear_scan as scan
 from verilocc_bench.allocators.search.placement_model import placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
 from verilocc_bench.backends.nvidia.distance_table import distance_table
-from verilocc_bench.backends.nvidia.hazards import find_hazards
+from verilocc_bench.backends.nvidia.hazards import HazardKind, find_hazards
 from verilocc_bench.backends.nvidia.kept_apart import (
     kept_apart,
     machine_live_ranges,
@@ -75,6 +75,35 @@ def test_a_store_that_nothing_waits_for_keeps_its_source() -> None:
     waiting = function.instructions[4].encoding | 1 << 2 + 116
     function = changed(changed(function, 3, encoding=raised), 4, encoding=waiting)
     assert renamed(function, {(4, 0): 2, (5, 2): 2}) == []
+
+
+PARTED = """
+ULDC UR4, c[0x0][0x118]
+{branch}
+IADD3 R2, R2, UR4, RZ
+BRA L(2)
+L1:
+UMOV UR6, 0x400
+IADD3 R2, R2, UR6, RZ
+L2:
+UMOV UR7, 0x1
+IADD3 R2, R2, UR7, RZ
+EXIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("branch", "pairs"), [("@!P0 BRA L(1)", [(4, 2)]), ("@UP0 BRA L(1)", []), ("BRA L(1)", [])]
+)
+def test_threads_that_part_share_uniform_registers(
+    branch: str, pairs: list[tuple[int, int]]
+) -> None:
+    function = assemble(PARTED.format(branch=branch))
+    parted = [p for p in kept_apart(function) if p.hazard is HazardKind.PARTED_THREADS]
+    # What one side defines, with what the other one found; behind both they are together.
+    assert [(pair.earlier, pair.later) for pair in parted] == pairs
+    met = [h.registers for h in new_hazards(function, {(4, 0): 4, (5, 2): 4, (7, 0): 4, (8, 2): 4})]
+    assert met == [("UR4",)] * len(pairs)
 
 
 PRODUCTS = """

@@ -40,38 +40,7 @@ PRODUCTS = kernels.module(
     ),
     target="sm_90a",
 )
-_KERNEL = kernels.module(
-    kernels.entry(
-        "copies",
-        """
-    .shared .align 1024 .b8 tile[8192];
-    .shared .align 8 .b64 full[2];
-    ld.param.u64 %d0, [out];
-    mov.b64 %d1, map;
-    cvta.param.u64 %d1, %d1;
-    ld.param.u32 %r0, [n];
-    mov.u32 %r1, %tid.x;
-    mov.u32 %r2, full;
-    mov.u32 %r3, tile;
-    mov.u32 %r4, 0;
-    mov.b64 %d2, 0x4000004000000000;
-    setp.eq.s32 %p0, %r1, 0;
-    mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
-    @!%p0 bra ready;
-    mbarrier.init.shared::cta.b64 [%r2], 1;
-    mbarrier.init.shared::cta.b64 [%r2+8], 128;
-ready:
-    bar.sync 0;
-    PARTS
-    mul.wide.u32 %d3, %r1, 16;
-    add.u64 %d4, %d0, %d3;
-    st.global.v4.f32 [%d4], {%f0, %f1, %f2, %f3};
-""",
-        ".param .u64 out, .param .align 64 .b8 map[128], .param .u32 n",
-        ".reqntid 128\n.maxnreg 128",
-    ),
-    target="sm_90a",
-)
+_KERNEL = Path(__file__).with_name("copies.ptx").read_text("utf-8")
 
 # Tensors copied and awaited in a loop; bulk copies; products of bytes between barriers.
 TENSORS = _KERNEL.replace(

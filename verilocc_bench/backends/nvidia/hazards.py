@@ -67,11 +67,15 @@ from verilocc_bench.backends.nvidia.webs import guard_reference
 
 
 class HazardKind(StrEnum):
-    """The access that the later instruction must not make yet."""
+    """The access that the later instruction must not make yet.
+
+    With PARTED_THREADS the earlier one is on the other side of a branch (parted_threads).
+    """
 
     WRITE_AFTER_READ = "write-after-read"
     WRITE_AFTER_WRITE = "write-after-write"
     READ_AFTER_WRITE = "read-after-write"
+    PARTED_THREADS = "write-by-parted-threads"
 
 
 @dataclass(frozen=True, slots=True)

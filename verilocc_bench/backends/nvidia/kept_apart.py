@@ -2,11 +2,13 @@
 
 ptxas placed the waits and stalls of a kernel for its own registers. With other
 registers an instruction may write what an earlier one has still to read or to write.
-Two instructions can be too close in two ways:
+Two instructions can be too close in two ways, and clash in a third:
 
 - the earlier one has variable latency, and no wait for it stands between (hazards);
 - the earlier one has fixed latency, and the later one may be issued sooner than ptxas
-  itself relies on for such a pair (distance_table).
+  itself relies on for such a pair (distance_table);
+- the two are on different sides of a branch, and threads share uniform registers
+  (parted_threads).
 
 A pair that has a register in common under the compiler's own registers is left out:
 the compiler knows that it does no harm. So the compiler's own assignment, and every
@@ -41,6 +43,7 @@ from verilocc_bench.backends.nvidia.issue_distances import (
     timed_accesses,
 )
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
+from verilocc_bench.backends.nvidia.parted_threads import parted_pairs
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.warp_groups import added_to, is_product
 from verilocc_bench.backends.nvidia.webs import GUARD, ReferenceKey, guard_reference
@@ -69,6 +72,9 @@ def kept_apart(function: SassFunction, table: DistanceTable | None = None) -> It
     """
     yield from _without_wait(function)
     yield from _too_close(function, table or distance_table(function.architecture))
+    accesses = [_plain_accesses(each) for each in function.instructions]
+    for (earlier, first), (later, second) in parted_pairs(function, accesses):
+        yield from _pairs(HazardKind.PARTED_THREADS, earlier, [first], later, [second])
 
 
 def met(
@@ -126,7 +132,7 @@ def machine_live_ranges(
         first, second = lane_of(pair.earlier, pair.first), lane_of(pair.later, pair.second)
         if first is None or second is None or first == second:
             continue
-        if pair.hazard is HazardKind.READ_AFTER_WRITE:
+        if pair.hazard in (HazardKind.READ_AFTER_WRITE, HazardKind.PARTED_THREADS):
             apart.add((second, first))
         else:
             defined.setdefault(pair.later, {}).setdefault(first, set()).add(second)

@@ -26,7 +26,7 @@ from pathlib import Path
 from verilocc_bench.backends.nvidia.cubin import CubinKernel, read_cubin
 from verilocc_bench.backends.nvidia.encoding import register_fields, reuse_fields, reuse_mask
 from verilocc_bench.backends.nvidia.flow import control_flow
-from verilocc_bench.backends.nvidia.hazards import Hazard, find_hazards
+from verilocc_bench.backends.nvidia.hazards import Hazard, HazardKind, find_hazards
 from verilocc_bench.backends.nvidia.kept_apart import new_hazards
 from verilocc_bench.backends.nvidia.kernel import SassCode
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
@@ -87,9 +87,11 @@ class LoweredCubin:
     def reasons(self) -> tuple[str, ...]:
         """Why the cubin is not taken to run; empty if it is."""
         close = sum(hazard.cycles is not None for hazard in self.hazards)
+        parted = sum(hazard.kind is HazardKind.PARTED_THREADS for hazard in self.hazards)
         counts = (
-            (len(self.hazards) - close, "hazards that no wait of the kernel covers"),
+            (len(self.hazards) - close - parted, "hazards that no wait of the kernel covers"),
             (close, "pairs of instructions closer than ptxas relies on in its own code"),
+            (parted, "uniform registers that threads on another side of a branch write"),
         )
         return tuple(f"{count} {what}" for count, what in counts if count)
 
