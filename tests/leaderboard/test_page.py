@@ -414,10 +414,8 @@ def test_the_best_come_first_and_are_plotted(page: webdriver.Chrome, site: Path)
     places = [row.find_element(By.CSS_SELECTOR, "[data-figure='pass@1']") for row in rows]
     shares = [float(place.get_attribute("data-value")) for place in places]
     assert shares == sorted(shares, reverse=True)
-    told = [
-        title.get_attribute("textContent")
-        for title in section.find_elements(By.CSS_SELECTOR, ".scatter g title")
-    ]
+    titles = section.find_elements(By.CSS_SELECTOR, ".scatter g title")
+    told = [title.get_attribute("textContent") for title in titles]
     names = [row.find_element(By.CSS_SELECTOR, "a").text for row in rows]
     for place, (name, share) in enumerate(zip(names, shares, strict=True), 1):
         assert any(
@@ -426,10 +424,8 @@ def test_the_best_come_first_and_are_plotted(page: webdriver.Chrome, site: Path)
     choose(page, "architecture", "gfx90a")  # the entry for one architecture is ranked, too
     rows = [row for row in section.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]
     ranks = [row.find_element(By.CSS_SELECTOR, ".rank").text for row in rows]
-    scores = [
-        row.find_element(By.CSS_SELECTOR, "[data-figure=score]").get_attribute("data-value")
-        for row in rows
-    ]
+    places = [row.find_element(By.CSS_SELECTOR, "[data-figure=score]") for row in rows]
+    scores = [place.get_attribute("data-value") for place in places]
     assert scores == sorted(scores, key=float, reverse=True)
     assert ranks == [str(1 + scores.index(each)) for each in scores]
 

@@ -32,6 +32,11 @@ def answer_of(problem: AllocationProblem, answer: AnyAnswer) -> Answer:
             if answer and all(isinstance(key, int) for key in answer):
                 by_number = cast("Any", answer)
                 return Answer(answer_from_assignment(problem, by_number))
+            for name, register in answer.items():
+                if not isinstance(name, str) or not isinstance(register, str):
+                    raise InputError(
+                        f"{name!r}: expected a register such as 'v0', not {register!r}"
+                    )
             return Answer(cast("NamedAssignment", answer))
     raise InputError(
         f"expected an answer, {{'%0': 'v0', …}} or the path of an answer file, "

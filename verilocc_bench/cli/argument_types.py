@@ -60,8 +60,9 @@ def add_arrays(parser: Arguments) -> None:
 
 def natural(text: str) -> int:
     """A number from 0."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= 12):
-        raise argparse.ArgumentTypeError(f"expected a number from 0, not {text[:40]!r}")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        most = ", of at most 18 digits" if text.isdecimal() else ""
+        raise argparse.ArgumentTypeError(f"expected a number from 0{most}, not {text[:40]!r}")
     return int(text)
 
 

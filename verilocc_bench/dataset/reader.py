@@ -252,6 +252,12 @@ def _rows_of_folder(
     wanted = [config] if config in TARGETS else default_architectures(there)
     files = [path for path in base.glob("*/*/*.parquet") if path.parts[-3] in wanted]
     paths = sorted(path for path in files if path.name.startswith(f"{split}-"))
+    for listed in _listed(folder):
+        path = folder / listed
+        here = path.match(f"{base.name}/*/*/{split}-*.parquet") and path.parts[-3] in wanted
+        # A whole folder may be left out on purpose.
+        if here and path.parent.is_dir() and not path.exists():
+            raise InputError(f"the file is missing: {MANIFEST} lists it", source=path)
     if not paths:
         present = sorted({path.name.split("-")[0] for path in files})
         raise InputError(
@@ -278,15 +284,22 @@ def _read(
     Raises InputError if a file differs from the folder's manifest, if there is one,
     and if the budget `memory` is used up.
     """
-    listed: object = None
-    if (folder / MANIFEST).is_file():
-        manifest = read_json(folder / MANIFEST)
-        listed = manifest.get("files") if isinstance(manifest, dict) else None
+    listed = _listed(folder)
     for path in paths:
         name = path.relative_to(folder).as_posix()
-        if isinstance(listed, dict) and name in listed:
+        if name in listed:
             _check_hash(path, listed[name])
         yield from ((path, row) for row in iterate_parquet(path, row_type, memory))
+
+
+def _listed(folder: Path) -> dict[str, object]:
+    """The files that a folder's manifest lists, with their SHA-256; none without a manifest."""
+    path = folder / MANIFEST
+    manifest = read_json(path) if path.is_file() else {}
+    files = manifest.get("files", {}) if isinstance(manifest, dict) else None
+    if not isinstance(files, dict):
+        raise InputError("expected an object with the object 'files'", source=path)
+    return files
 
 
 def _check_hash(path: Path, expected: object) -> None:

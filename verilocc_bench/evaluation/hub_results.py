@@ -29,6 +29,7 @@ import yaml
 from verilocc_bench.dataset import Row, rows_hash
 from verilocc_bench.dataset.hub import read_hub
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.table import allocator_label
 
 OVERALL = "overall"
 _HUB_ID = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
@@ -97,7 +98,7 @@ def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
     seen = set()
     for source, document in documents.items():
         config = document["config"]
-        if config["model"] != first["config"]["model"]:
+        if allocator_label(config) != allocator_label(first["config"]):
             raise InputError("expected runs of one model", source=source)
         for task, record in document["results"].items():
             if task == OVERALL and (config["arch"] or config["family"]):

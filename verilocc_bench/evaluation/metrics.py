@@ -69,7 +69,7 @@ def share_interval(shares: Sequence[float]) -> tuple[float, float] | tuple[None,
     """
     if not shares:
         return None, None
-    count = len(shares)
+    count = float(len(shares))
     middle = math.fsum(shares) / count
     variance = math.fsum((share - middle) ** 2 for share in shares) / count
     if variance:

@@ -10,6 +10,7 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.schema import read_results
+from verilocc_bench.evaluation.table import allocator_label
 
 RESULTS = "results.json"
 NAME_LENGTH = 120
@@ -112,7 +113,7 @@ def read_runs(folders: Sequence[Path]) -> tuple[ReportedRun, ...]:
     if repeated:
         raise InputError("the same run is given twice", source=repeated[0])
     documents = [read_results(folder / RESULTS) for folder in found]
-    models = [plain(document["config"]["model"]) for document in documents]
+    models = [plain(allocator_label(document["config"])) for document in documents]
     times = Counter(models)
     return tuple(
         ReportedRun(model if times[model] == 1 else f"{model} in {folder}", folder, document)

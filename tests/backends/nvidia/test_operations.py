@@ -72,7 +72,7 @@ def _tensor_samples() -> Iterator[tuple[str, str, str]]:
     [
         *_tensor_samples(),
         ("HGMMA.64x64x16.F32 R24, R64, gdesc[UR4].tnspB, RZ, !UPT", "R24:32", "R64:4 UR4:4"),
-        ("HGMMA.64x64x16.F32 R24, gdesc[UR4], R24, UP0", "R24:32", "UR4:4 R24:32 UP0"),
+        ("HGMMA.64x64x16.F32 R24, gdesc[UR4].negB, R24, UP0", "R24:32", "UR4:4 R24:32 UP0"),
         *_warp_group_samples(),
     ],
 )

@@ -82,7 +82,7 @@ _CONSTANT = re.compile(
 # What the caches are to do, with the address that it is for, or behind a copy's operands.
 _DESCRIPTOR = re.compile(r"desc\[UR(\d{1,2})\](\[[^\[\]]+\])?")
 # The matrix in shared memory that a product of a warp group reads, by four uniform registers.
-_MATRIX_DESCRIPTOR = re.compile(r"gdesc\[UR(\d{1,2})\](?:\.tnsp[AB]+)*")
+_MATRIX_DESCRIPTOR = re.compile(r"gdesc\[UR(\d{1,2})\](?:\.(?:tnsp|neg)[AB]+)*")
 _ADDRESS_TERM = re.compile(r"(U?R)(\d{1,3}|Z)(\.64|\.U32|\.X4|\.X8|\.X16)?")
 _OFFSET = re.compile(r"-?0x[0-9a-f]+")
 _SPECIAL = re.compile(r"SRZ|SR_[A-Za-z0-9_]+(?:\.[XYZ])?")

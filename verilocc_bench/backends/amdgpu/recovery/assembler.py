@@ -25,6 +25,8 @@ _NAMES = (f"llvm-mc-{LLVM_RELEASE}", "llvm-mc")
 _SECONDS = 120
 _VERSION = re.compile(r"\bLLVM version (\d+)\.")
 _ENCODING = re.compile(r"^\t(?P<text>.*?)\s*; encoding: \[(?P<bytes>[0-9a-fx,]+)\]$", re.MULTILINE)
+_TARGET_FEATURES = re.compile(r'^\s*\.amdgcn_target "[^":]*((?::\w+[+-])+)"', re.MULTILINE)
+_FEATURE = re.compile(r":(\w+)([+-])")
 _OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
 _OPERAND = re.compile(r"<MCOperand (?:Reg:(\w*)|Imm:(-?\d+)|(\w+):[^>]*)>")
 
@@ -105,8 +107,12 @@ def assemble(lines: Sequence[str], arch: str) -> list[AssembledInstruction]:
 
 def assembled_file(assembly: str, arch: str) -> bytes:
     """The object file of an assembly file. Raises InputError with the assembler's reason."""
+    # llvm-mc wants the features of the target's name (`gfx90a:xnack+`) once more.
+    named = _TARGET_FEATURES.search(assembly)
+    features = [] if named is None else _FEATURE.findall(named[1])
+    chosen = ",".join(sign + feature for feature, sign in features)
     try:
-        return _output(("--filetype=obj",), assembly, arch, "assembly")
+        return _output(("--filetype=obj", f"--mattr={chosen}"), assembly, arch, "assembly")
     except RejectedKernel as rejection:
         raise InputError(rejection.reason) from None
 
