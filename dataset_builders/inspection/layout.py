@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dataset_builders.sweeps.experts import EXPERT
-from verilocc_bench.dataset import EMBEDDED, embedded_path
+from verilocc_bench.dataset import EMBEDDED, embedded_path, split_name
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
 
@@ -93,10 +93,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def locate_dataset(name: str, *, hub: bool = False) -> Path:
     """The folder of `mini` or of a path, or with `hub` of a whole download from the Hub.
 
-    Raises InputError if there is no such dataset.
+    `:expert` behind a name stands for the folder in it, an architecture for the whole
+    dataset. Raises InputError if there is no such dataset.
     """
+    name, config = split_name(name)
     if name == EMBEDDED:
-        return embedded_path()
+        whole = embedded_path()
+        return whole.with_name(f"{EMBEDDED}-{EXPERT}") if config == EXPERT else whole
+    if config == EXPERT and Path(name).is_dir():
+        name = str(Path(name, EXPERT))
     path = Path(name)
     if path.is_dir():
         if not any((path / part).exists() for part in (MANIFEST, "data", "split")):

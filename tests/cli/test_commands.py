@@ -109,7 +109,7 @@ def test_columns_are_chosen(monkeypatch: pytest.MonkeyPatch, run: CommandLine) -
     monkeypatch.setenv("COLUMNS", "60")
     narrow = run(*arguments).out
     assert max(map(len, narrow.splitlines())) <= 60
-    assert "100.0 % (51–100)" in narrow
+    assert "100.0 % (20.7–100)" in narrow
     wide = run(*arguments, "--wide").out.splitlines()
     assert "occupancy" in wide[0]
     assert "seconds" in wide[1]

@@ -62,13 +62,13 @@ def _print_some(title: str, lines: Sequence[str]) -> None:
 
 
 def _stats(options: argparse.Namespace) -> int:
+    from dataset_builders.inspection.layout import locate_dataset
     from dataset_builders.statistics import draw_plots, statistics_of
     from dataset_builders.statistics.document import statistics_document
     from dataset_builders.statistics.tables import plain_table, statistics_tables
-    from verilocc_bench.dataset import EMBEDDED, embedded_path
 
-    named = str(options.folder) == EMBEDDED
-    statistics = statistics_of(embedded_path() if named else Path(options.folder))
+    folder = Path(options.folder)
+    statistics = statistics_of(folder if folder.is_dir() else locate_dataset(str(folder)))
     if options.plots is not None:
         draw_plots(statistics, options.plots)
     if options.json:

@@ -71,7 +71,13 @@ def split_name(name: str) -> tuple[str, str]:
 
 def no_rows(name: str, architectures: Iterable[str] | None) -> InputError:
     """The error that no row of a dataset is chosen; says which name stands for the others."""
-    others = [each for each in architectures or () if each in TARGETS and each not in PUBLISHED]
+    folder = _folder(name)
+    others = [
+        each
+        for each in architectures or ()
+        if each in TARGETS and each not in PUBLISHED
+        if folder is None or (folder / "data" / each).is_dir()
+    ]
     hint = f"; those of {others[0]} are '{name}:{others[0]}'" if others else ""
     return InputError(f"no row of {name!r} is of these architectures and families{hint}")
 

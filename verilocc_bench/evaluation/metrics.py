@@ -78,7 +78,8 @@ def share_interval(shares: Sequence[float]) -> tuple[float, float] | tuple[None,
     center = middle + correction / 2
     half = math.sqrt(correction * (middle * (1 - middle) + correction / 4))
     low, high = ((center + side) / (1 + correction) for side in (-half, half))
-    return max(0.0, low), min(1.0, high)
+    # Exact where all are wrong, or all right.
+    return max(0.0, low) if middle else 0.0, min(1.0, high) if middle < 1 else 1.0
 
 
 def seed_interval(counts: Sequence[tuple[int, int]]) -> tuple[float, float] | tuple[None, None]:
