@@ -44,7 +44,7 @@ def test_every_judge_rejects_it(name: str) -> None:
     _, problem, answer = load(name)
     for judge in JUDGES:
         word = Judges(problem).word(judge, answer)
-        assert not word.accepts, judge
+        assert (word.judge, word.accepts) == (judge, False)
     kinds = {finding.kind for finding in Verifier(problem).verify(answer).findings}
     expected = FindingKind.FIXED_REGISTER_CLOBBERED if name in FIXED else FindingKind.OVERLAP
     assert kinds == {expected}
