@@ -31,9 +31,7 @@ def parse_answer(
         return InputError(message, source=source, line=line)
 
     if not isinstance(document, dict) or "assignment" not in document:
-        raise error(
-            'expected an answer {"assignment": {"%0": "v0", …}}, or R0, …; "id" may stand beside'
-        )
+        raise error('expected an answer {"assignment": {"%0": "v0", …}}; "id" may stand beside it')
     if unknown := sorted(document.keys() - KEYS):
         raise error(f"unknown key {unknown[0][:40]!r} in the answer")
     identifier, assignment = document.get("id"), document["assignment"]

@@ -8,7 +8,12 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.comparison import Interval, RunComparison, compare_runs
-from verilocc_bench.evaluation.metrics import bootstrap_interval, geometric_mean, mean
+from verilocc_bench.evaluation.metrics import (
+    bootstrap_interval,
+    geometric_mean,
+    mean,
+    share_interval,
+)
 from verilocc_bench.evaluation.table import NONE, number, percent
 from verilocc_bench.report.runs import ComparableRuns, ReportedRun
 
@@ -99,7 +104,7 @@ def _figures_of(
         run,
         len(asked),
         mean(shares),
-        bootstrap_interval(shares, seed),
+        share_interval(shares),
         len(solved),
         geometric_mean(ratios),
         bootstrap_interval(ratios, seed, geometric_mean),
@@ -151,7 +156,7 @@ def _pair_line(best: str, other: str, pair: RunComparison) -> str:
         case _:
             first = (
                 f"{best} and {other} do not surely differ in validity "
-                f"({gap} over {count} common kernels)"
+                f"(difference {gap}, common kernels: {count})"
             )
     return f"{first}; {_registers_words(best, other, pair)}."
 

@@ -99,9 +99,10 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
         raise InputError("expected a model, this is an empty name (see: list models)")
     names = [*OWN, *SHIPPED, *PACKAGED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
     raise InputError(
-        f"unknown model {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}, "
+        f"unknown model {name!r}; known: {', '.join(names)}, "
         "python:MODULE:ATTRIBUTE, command:PROGRAM, predictions:FILE, "
         "a folder or a Hub id of a language model, FILE.gguf, http://ADDRESS"
+        + did_you_mean(name, names)
     )
 
 
