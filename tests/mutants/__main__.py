@@ -57,7 +57,7 @@ ROOMS = {
         "verilocc_bench/backends/nvidia/return_addresses.py",
         "verilocc_bench/targets/nvidia_calls.py",
     ),
-    "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
+    "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/*part*.py",),
     "backends/nvidia/normalize": ("verilocc_bench/backends/nvidia/normalize.py",),
     "evaluation": tuple(
         f"verilocc_bench/evaluation/{name}.py"
