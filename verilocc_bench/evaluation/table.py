@@ -96,7 +96,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 def allocator_label(config: Record) -> str:
     """An allocator's name, with the name of the model if it is an endpoint's."""
-    model_name = config["options"].get("model_name")
+    model_name = config.get("options", {}).get("model_name")
     return f"{config['model']} {model_name}" if model_name else str(config["model"])
 
 
