@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -77,33 +78,20 @@ def test_a_store_that_nothing_waits_for_keeps_its_source() -> None:
     assert renamed(function, {(4, 0): 2, (5, 2): 2}) == []
 
 
-PARTED = """
-ULDC UR4, c[0x0][0x118]
-{branch}
-IADD3 R2, R2, UR4, RZ
-BRA L(2)
-L1:
-UMOV UR6, 0x400
-IADD3 R2, R2, UR6, RZ
-L2:
-UMOV UR7, 0x1
-IADD3 R2, R2, UR7, RZ
-EXIT
-"""
+PARTED = Path(__file__).with_name("parted.txt").read_text("utf-8").strip().split("\n\n")
 
 
-@pytest.mark.parametrize(
-    ("branch", "pairs"), [("@!P0 BRA L(1)", [(4, 2)]), ("@UP0 BRA L(1)", []), ("BRA L(1)", [])]
-)
-def test_threads_that_part_share_uniform_registers(
-    branch: str, pairs: list[tuple[int, int]]
-) -> None:
-    function = assemble(PARTED.format(branch=branch))
-    parted = [p for p in kept_apart(function) if p.hazard is HazardKind.PARTED_THREADS]
-    # What one side defines, with what the other one found; behind both they are together.
-    assert [(pair.earlier, pair.later) for pair in parted] == pairs
-    met = [h.registers for h in new_hazards(function, {(4, 0): 4, (5, 2): 4, (7, 0): 4, (8, 2): 4})]
-    assert met == [("UR4",)] * len(pairs)
+@pytest.mark.parametrize("case", PARTED, ids=[case.partition("\n")[0] for case in PARTED])
+def test_threads_that_part_share_uniform_registers(case: str) -> None:
+    """What one side of a branch defines, with a use of what the other side found."""
+    told, _, text = case.partition("\n")
+    pairs = told.removeprefix("pairs ").partition(":")[0].split()
+    function = assemble(text)
+    found = [p for p in kept_apart(function) if p.hazard is HazardKind.PARTED_THREADS]
+    assert [f"{pair.earlier}-{pair.later}" for pair in found if pair.first.register == 6] == pairs
+    for pair in found:
+        (hazard,) = new_hazards(function, {(pair.earlier, 0): pair.second.register})
+        assert hazard.registers == (f"UR{pair.second.register}",)
 
 
 PRODUCTS = """

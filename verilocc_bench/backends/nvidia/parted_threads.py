@@ -72,22 +72,33 @@ def _reads_a_predicate(branch: SassInstruction) -> bool:
 
 
 def _later_on_all_paths(blocks: Sequence[SassBlock]) -> list[int]:
-    """By block a mask of the others that every path from it comes to; none if no path ends."""
-    every = (1 << len(blocks)) - 1
-    found = [every if block.successors else 1 << n for n, block in enumerate(blocks)]
+    """By block a mask of the others that every path from it comes to.
+
+    There are none where a path can go on for ever without coming to an end.
+    """
+    ending = [not block.successors for block in blocks]
     changed = True
     while changed:
         changed = False
         for number in range(len(blocks) - 1, -1, -1):
-            if not blocks[number].successors:
-                continue
+            if not ending[number] and any(ending[each] for each in blocks[number].successors):
+                ending[number] = changed = True
+    every = (1 << len(blocks)) - 1
+    inner = [number for number, block in enumerate(blocks) if ending[number] and block.successors]
+    found = [1 << number for number in range(len(blocks))]
+    for number in inner:
+        found[number] = every
+    changed = True
+    while changed:
+        changed = False
+        for number in reversed(inner):
             common = every
             for successor in blocks[number].successors:
                 common &= found[successor]
             common |= 1 << number
             changed |= common != found[number]
             found[number] = common
-    return [0 if mask == every else mask & ~(1 << n) for n, mask in enumerate(found)]
+    return [mask & ~(1 << number) for number, mask in enumerate(found)]
 
 
 def _side(blocks: Sequence[SassBlock], first: int, together: int) -> list[int]:
