@@ -73,8 +73,9 @@ def test_what_an_allocator_gives_is_what_verify_takes(
     answer = vb.allocate(problem, allocator.__name__.replace("_", "-"))  # type: ignore[attr-defined]
     assert vb.verify(problem, answer) == vb.verify(problem, assignment)
     assert vb.verify(ROW.id, dict(answer.assignment)).valid
-    with pytest.raises(vb.InputError, match="'%0': expected a register such as 'v0', not 5"):
-        vb.verify(problem, {"%0": 5})  # type: ignore[dict-item]
+    for name, told in (("%0", "'%0': expected 'v0', not 5"), (0, "0: expected PhysicalRegister")):
+        with pytest.raises(vb.InputError, match=told):
+            vb.verify(problem, {name: 5})  # type: ignore[dict-item]
 
 
 def test_every_judge_is_asked(problem: vb.Problem) -> None:

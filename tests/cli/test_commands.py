@@ -116,6 +116,9 @@ def test_columns_are_chosen(monkeypatch: pytest.MonkeyPatch, run: CommandLine) -
     chosen = run(*arguments, "--columns", "seconds,pass@1,bank conflicts").out.splitlines()
     assert chosen[0].split() == ["valid", "bank"]
     assert chosen[1].split()[:4] == ["task", "allocator", "seconds", "(95"]
+    several = run(*arguments, "--samples=8", "--k=8", "--columns", "valid,pass@8").out.splitlines()
+    assert several[0].split() == ["pass@1"]
+    assert several[1].split()[-1] == "pass@8"
     # Before anything is asked or read.
     run.refuses([*arguments, "--columns", "second", "--dataset", "no"], "did you mean 'seconds'")
 

@@ -11,7 +11,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.edits.answer_files import read_answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import Assignment
+from verilocc_bench.ir import Assignment, PhysicalRegister
 
 AnyAnswer: TypeAlias = Answer | NamedAssignment | Assignment | str | Path
 """An Answer, names by names (`{"%0": "v0"}`), registers by numbers, or an answer file."""
@@ -29,14 +29,16 @@ def answer_of(problem: AllocationProblem, answer: AnyAnswer) -> Answer:
         case str() | Path():
             return answer_of_file(problem, Path(answer))
         case Mapping():
-            if answer and all(isinstance(key, int) for key in answer):
+            numbered = bool(answer) and all(isinstance(key, int) for key in answer)
+            kind, example = (PhysicalRegister, "PhysicalRegister") if numbered else (str, "'v0'")
+            for name, register in answer.items():
+                if not numbered and not isinstance(name, str):
+                    raise InputError(f"expected names such as '%0' or numbers alone, not {name!r}")
+                if not isinstance(register, kind):
+                    raise InputError(f"{name!r}: expected {example}, not {register!r}")
+            if numbered:
                 by_number = cast("Any", answer)
                 return Answer(answer_from_assignment(problem, by_number))
-            for name, register in answer.items():
-                if not isinstance(name, str) or not isinstance(register, str):
-                    raise InputError(
-                        f"{name!r}: expected a register such as 'v0', not {register!r}"
-                    )
             return Answer(cast("NamedAssignment", answer))
     raise InputError(
         f"expected an answer, {{'%0': 'v0', …}} or the path of an answer file, "

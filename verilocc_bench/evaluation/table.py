@@ -102,8 +102,9 @@ def allocator_label(config: Record) -> str:
 
 def check_columns(headings: Sequence[str], ks: Sequence[int]) -> None:
     """Raises InputError for a heading that no table of these k has."""
-    passes = [f"pass@{k}" for k in ks]
-    known = ("score", "valid", *passes, *_PRIORITY, "seconds", "tokens in", "tokens out")
+    passes = [f"pass@{k}" for k in (1, *ks)]
+    rest = (*_PRIORITY, "seconds", "tokens in", "tokens out")
+    known = dict.fromkeys(("score", "valid", *passes, *rest))
     for heading in headings:
         if heading not in known:
             raise InputError(

@@ -34,9 +34,9 @@ REGISTER_MEANING = (
 
 COMMON_MEANING = (
     "The best first (★): sorted by pass@1 over the kernels that all runs were asked, then by "
-    "registers/label over those that all of them solved. In parentheses Wilson's intervals of 95 % "
-    "over kernels; from five samples a kernel on, `seeds` is that of pass@1 over seeds "
-    "alone"
+    "registers/label over those that all of them solved. In parentheses intervals of 95 % over "
+    "kernels, Wilson's of pass@1 and else by bootstrap; from five samples a kernel on, `seeds` is "
+    "that of pass@1 over seeds alone"
 )
 PAIR_MEANING = (
     "Each run paired with the best over the kernels that both were asked: the difference of "

@@ -94,6 +94,13 @@ def test_threads_that_part_share_uniform_registers(case: str) -> None:
         assert hazard.registers == (f"UR{pair.second.register}",)
 
 
+def test_a_jump_through_a_table_parts_threads() -> None:
+    text = "BRX R2 -0x10\nL1:\nIADD3 R2, R2, UR4, RZ\nEXIT\nL2:\nUMOV UR6, 0x400\nEXIT"
+    function = changed(assemble(text), 0, table=(".L_x_1", ".L_x_2"))
+    found = [p for p in kept_apart(function) if p.hazard is HazardKind.PARTED_THREADS]
+    assert [(pair.earlier, pair.later) for pair in found] == [(3, 1)]
+
+
 PRODUCTS = """
 HMMA.16816.F32 R4, R8, R12, R4
 IADD3 R20, R21, R22, RZ

@@ -11,7 +11,7 @@ another branch is not known here: ptxas knows of many that they do not.
 
 Experiments show that ptxas keeps these apart. In 300 kernels drawn by chance for sm_80 and sm_90,
 with branches on data, none of 3,836 pairs has one register. What two sides each define for
-themselves does share registers there: a side is not interrupted by the other one.
+themselves does share registers there: ptxas relies on no side interrupting another.
 
 Cost: the blocks of each branch's sides, times their registers.
 """
@@ -23,7 +23,7 @@ from itertools import permutations
 
 from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
 from verilocc_bench.backends.nvidia.issue_distances import RegisterAccess
-from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 
 UNIFORM = ("UR", "UP")
 _OF_THE_WHOLE_WARP = ("BRA.U", "BRA.DIV", "BRXU", "JMXU")
@@ -63,12 +63,8 @@ def _may_part(function: SassFunction, block: SassBlock) -> bool:
     last = function.instructions[block.instructions[-1]]
     if last.opcode.startswith(_OF_THE_WHOLE_WARP):
         return False
-    return opcode_stem(last.opcode) == "BRX" or _reads_a_predicate(last)
-
-
-def _reads_a_predicate(branch: SassInstruction) -> bool:
-    guard = branch.guard
-    return (guard is not None and guard.file == "P") or any(u.file == "P" for u in branch.uses)
+    guarded = last.guard is not None and last.guard.file == "P"
+    return guarded or opcode_stem(last.opcode) == "BRX" or any(u.file == "P" for u in last.uses)
 
 
 def _later_on_all_paths(blocks: Sequence[SassBlock]) -> list[int]:
