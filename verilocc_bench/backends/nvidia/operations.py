@@ -50,6 +50,7 @@ _ROUNDING = "RM RP RZ "
 _INTEGER_ROUNDING = "CEIL FLOOR TRUNC NTZ "
 _FLOAT = _ROUNDING + "FTZ SAT "
 _COMPARISON = "LT EQ LE GT NE GE AND OR XOR "
+_PACKED = "U32 RELU S16x2 U16x2"
 _FLOAT_COMPARISON = _COMPARISON + "LTU EQU LEU GTU NEU GEU NUM NAN F T MIN MAX FTZ "
 _HALF = "FTZ SAT RELU BF16_V2 MMA "
 _MEMORY = (
@@ -276,9 +277,9 @@ _INTEGER = (
     OperationForm("ISETP", "PD PD S1 S1 P P", "EX", _COMPARISON + "U32"),
     OperationForm("IMNMX", "D1 S1 S1 P", "", "U32"),
     OperationForm("VIADD", "D1 S1 S1", "", "16x2"),
-    OperationForm("VIADDMNMX", "D1 S1 S1 S1 P", "", "U32 RELU"),
-    OperationForm("VIMNMX", "D1 S1 S1 P", "", "U32 RELU"),
-    OperationForm("VIMNMX3", "D1 S1 S1 S1 P", "", "U32 RELU"),
+    OperationForm("VIADDMNMX", "D1 S1 S1 S1 P", "", _PACKED),
+    OperationForm("VIMNMX", "D1 PD? PD? S1 S1 P", "", _PACKED),
+    OperationForm("VIMNMX3", "D1 S1 S1 S1 P", "", _PACKED),
     OperationForm("SEL", "D1 S1 S1 P"),
     OperationForm("IABS", "D1 S1"),
     OperationForm("IDP", "D1 S1 S1 S1", "2A|4A", _SMALL + "HI LO"),
