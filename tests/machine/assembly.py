@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,12 @@ amdhsa.kernels:
 ...
 .end_amdgpu_metadata
 """
+
+
+def program(name: str) -> str:
+    """The text of programs/NAME.s."""
+    return (Path(__file__).parent / "programs" / f"{name}.s").read_text()
+
 
 ADD_ONE = """
     s_load_dwordx4 s[4:7], s[0:1], 0x0

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.machine.assembly import assembled, kernel_of
+from tests.machine.assembly import assembled, kernel_of, program
 from verilocc_bench.errors import InputError
+from verilocc_bench.machine.code_object import KernelArgument
 from verilocc_bench.machine.execution import Fault, RunnableKernel, load_kernel, run
 from verilocc_bench.machine.state import WaveOrder
 from verilocc_bench.machine.stepping import SteppedRun, trace
 
 pytestmark = pytest.mark.slow
 
-COPY = """
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_lshlrev_b32_e32 v1, 2, v0
-    s_waitcnt lgkmcnt(0)
-    global_load_dword v2, v1, s[4:5]
-    s_waitcnt vmcnt(0)
-    v_add_u32_e32 v2, 1, v2
-    global_store_dword v1, v2, s[6:7]
-    s_endpgm
-"""
+COPY = program("copy")
+TURNED = program("turned")
+BY_HAND = program("by_hand")
+ALIKE = program("alike")
+PASSED_OVER = program("passed_over")
 
 
 def numbers(count: int = 64) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
@@ -94,22 +92,6 @@ def test_what_is_not_supported_is_refused_before_anything_runs(line: str, what: 
     with pytest.raises(InputError, match="is not supported") as refused:
         load_kernel(data)
     assert what in str(refused.value)
-
-
-TURNED = """
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_lshlrev_b32_e32 v1, 2, v0
-    s_waitcnt lgkmcnt(0)
-    ds_write_b32 v1, v0
-    v_xor_b32_e32 v2, 0x1fc, v1
-    {wait}
-    s_barrier
-    ds_read_b32 v3, v2
-    s_waitcnt lgkmcnt(0)
-    global_store_dword v1, v3, s[6:7]
-    s_endpgm
-"""
-"""Two waves share LDS: each reads what the other wrote."""
 
 
 def test_waves_meet_at_barriers_and_share_lds() -> None:
@@ -227,58 +209,49 @@ def test_arguments_that_do_not_fit() -> None:
         run(assembled(COPY), "other", [], (1,))
 
 
+def test_numbers_that_do_not_fit() -> None:
+    kernel = kernel_of(COPY)
+    for number in (1e39, 2**32, -(2**31) - 1):
+        with pytest.raises(InputError, match=r"at byte 16 has 4 bytes.*a number that fits"):
+            kernel.run([None, None, number], (1,))
+    with pytest.raises(InputError, match="an array of objects"):
+        kernel.run([np.array([None])], (1,))
+    kernel.code = replace(kernel.code, arguments=(KernelArgument(16, 2, "by_value", None),))
+    with pytest.raises(InputError, match="expected a NumPy number or the bits of one"):
+        kernel.run([0.5], (1,))
+    for grid in ((1.5,), (1, 1, 1, 1), (0,)):
+        with pytest.raises(InputError, match="expected one to three positive numbers"):
+            kernel.run([], grid)  # type: ignore[arg-type]
+
+
+def test_four_words_are_loaded_where_three_are_and_the_dimensions_of_the_grid() -> None:
+    """Past the arguments (24 bytes) and an array of 12, to the end of the aligned 16 alone."""
+    kernel = kernel_of(program("wide"))
+    hidden = KernelArgument(20, 2, "hidden_grid_dims", None)
+    kernel.code = replace(kernel.code, arguments=(*kernel.code.arguments, hidden))
+    three = np.array([2, 3, 7], np.uint32)
+    for grid, dimensions in (((2,), 1), ((1, 2), 2), ((1, 1, 2), 3)):
+        found = kernel.run([three, np.zeros(64, np.uint32), 5], grid, block=(64,)).buffers[1]
+        assert (found == 5 + dimensions + 7).all()
+    for further in ("s_load_dword s8, s[0:1], 0x20", "s_load_dword s8, s[4:5], 0x10"):
+        with pytest.raises(Fault, match="outside every argument's memory"):
+            kernel_of(program("wide").replace("s_nop 0", further)).run([three, three, 5], (1,))
+
+
 def test_the_order_of_waves_shows_a_read_that_another_wave_overwrites() -> None:
-    """Wave 1 overwrites what wave 0 has read but not waited for; in turn nobody notices."""
-    body = """
-        s_load_dwordx4 s[4:7], s[0:1], 0x0
-        v_lshlrev_b32_e32 v1, 2, v0
-        v_and_b32_e32 v2, 0xff, v1
-        ds_write_b32 v1, v0
-        s_waitcnt lgkmcnt(0)
-        s_barrier
-        ds_read_b32 v3, v1
-        s_barrier
-        v_cmp_lt_u32_e32 vcc, 63, v0
-        s_and_saveexec_b64 s[8:9], vcc
-        ds_write_b32 v2, v2
-        s_mov_b64 exec, s[8:9]
-        s_waitcnt lgkmcnt(0)
-        global_store_dword v1, v3, s[6:7]
-        s_endpgm
-    """
-    kernel = kernel_of(body, items=128)
+    kernel = kernel_of(program("overwritten"), items=128)
     arguments = [None, np.zeros(128, np.uint32)]
     right = np.arange(128)
     assert (kernel.run(arguments, (1,), asynchronous=True).buffers[1] == right).all()
     turned = kernel.run(arguments, (1,), asynchronous=True, order=WaveOrder.BACKWARD).buffers[1]
     assert (turned != right).any()
     waiting = kernel_of(
-        body.replace("v3, v1\n        s_b", "v3, v1\n        s_waitcnt lgkmcnt(0)\n        s_b"),
+        program("overwritten").replace("v3, v1\n", "v3, v1\n    s_waitcnt lgkmcnt(0)\n"),
         items=128,
     )
     for order in WaveOrder:
         result = waiting.run(arguments, (1,), asynchronous=True, order=order)
         assert (result.buffers[1] == right).all()
-
-
-BY_HAND = """
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_lshlrev_b32_e32 v1, 2, v0
-    v_mov_b32_e32 v2, 0
-    s_mov_b32 s8, 3
-again:
-    v_add_u32_e32 v2, 2, v2
-    s_sub_u32 s8, s8, 1
-    s_cmp_lg_u32 s8, 0
-    s_cbranch_scc1 again
-    s_waitcnt lgkmcnt(0)
-    global_store_dword v1, v2, s[6:7]
-    s_endpgm
-    .type other,@function
-other:
-    s_trap 2
-"""
-"""A loop with a label that stays in the object, and a function after it that is refused."""
 
 
 def test_code_written_by_hand_has_labels_and_no_sizes() -> None:
@@ -299,30 +272,6 @@ def test_a_run_stops_before_every_instruction() -> None:
     assert stops == [(wave, row) for wave in range(2) for row in range(count)]
 
 
-ALIKE = """
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_and_b32_e32 v1, 63, v0
-    v_lshlrev_b32_e32 v1, 2, v1
-    v_lshlrev_b32_e32 v3, 2, v0
-    s_waitcnt lgkmcnt(0)
-    global_load_dword v2, v3, s[4:5]
-    s_waitcnt vmcnt(0)
-    ds_write_b32 v3, v2
-    {wait}
-    s_barrier
-    v_xor_b32_e32 v4, 0x100, v1
-    ds_read_b32 v5, v1
-    ds_read_b32 v6, v4
-    s_waitcnt lgkmcnt(0)
-    v_add_u32_e32 v5, v5, v6
-    s_barrier
-    global_store_dword v1, v5, s[6:7]
-    s_waitcnt vmcnt(0)
-    s_endpgm
-"""
-"""Two waves write numbers to LDS, both add all of them, and both store the same sums."""
-
-
 def test_alternating_waves_show_what_several_waves_write_alike() -> None:
     arguments = [numbers(128), np.zeros(64, np.uint32)]
     sums = numbers(128)[:64] + numbers(128)[64:]
@@ -333,34 +282,11 @@ def test_alternating_waves_show_what_several_waves_write_alike() -> None:
         assert [bool((each.buffers[1] == sums).all()) for each in done] == right
 
 
-BETWEEN = """
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_and_b32_e32 v1, 63, v0
-    v_lshlrev_b32_e32 v1, 2, v1
-    v_lshrrev_b32_e32 v7, 6, v0
-    s_waitcnt lgkmcnt(0)
-    global_load_dword v2, v1, s[4:5]
-    s_waitcnt vmcnt(0)
-    v_cmp_ne_u32_e32 vcc, 1, v7
-    s_and_saveexec_b64 s[8:9], vcc
-    ds_write_b32 v1, v2
-    s_mov_b64 exec, s[8:9]
-    {wait}
-    s_barrier
-    ds_read_b32 v3, v1
-    s_waitcnt lgkmcnt(0)
-    v_cmp_eq_u32_e32 vcc, 1, v7
-    s_and_saveexec_b64 s[8:9], vcc
-    global_store_dword v1, v3, s[6:7]
-    s_endpgm
-"""
-"""Of three waves the first and the last write the same numbers to LDS, the other reads them."""
-
-
 def test_any_wave_can_run_first() -> None:
     arguments = [numbers(64), np.zeros(64, np.uint32)]
     waiting, hasty = (
-        kernel_of(BETWEEN.format(wait=wait), items=192) for wait in ("s_waitcnt lgkmcnt(0)", "")
+        kernel_of(program("between").format(wait=wait), items=192)
+        for wait in ("s_waitcnt lgkmcnt(0)", "")
     )
 
     def is_right(kernel: RunnableKernel, order: WaveOrder, first_wave: int) -> bool:
@@ -374,26 +300,6 @@ def test_any_wave_can_run_first() -> None:
         # From either end another wave has written the same numbers before.
         assert is_right(hasty, order, 0)
     assert not is_right(hasty, WaveOrder.FORWARD, 1)
-
-
-PASSED_OVER = """
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_lshlrev_b32_e32 v1, 2, v0
-    s_waitcnt lgkmcnt(0)
-    v_mov_b32_e32 v3, s4
-    s_cmp_eq_u32 s6, s6
-    v_readfirstlane_b32 s4, v3
-    s_cbranch_scc1 .Lnear
-    {passed_over}
-.Lnear:
-    s_nop 2
-    global_load_dword v2, v1, s[4:5]
-    s_waitcnt vmcnt(0)
-    global_store_dword v1, v2, s[6:7]
-.Lfar:
-    s_endpgm
-"""
-"""A load five wait states after its address was written, if LLVM counts."""
 
 
 def test_a_branch_that_is_passed_over_counts_as_in_llvm() -> None:

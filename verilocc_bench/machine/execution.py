@@ -266,8 +266,9 @@ def launch_size(code: KernelCode, grid: Sequence[int], block: Sequence[int] | No
 
     def three(numbers: Sequence[int]) -> tuple[int, int, int]:
         x, y, z = (*(int(number) for number in numbers), 1, 1, 1)[:3]
-        if min(x, y, z) < 1:
-            raise InputError(f"expected positive numbers of work-groups and items, got {numbers}")
+        if min(x, y, z) < 1 or list(numbers) != [x, y, z][: len(numbers)]:
+            what = "one to three positive numbers of work-groups or items"
+            raise InputError(f"expected {what}, got {numbers}")
         return x, y, z
 
     items = three(block) if block is not None else (code.largest_work_group, 1, 1)

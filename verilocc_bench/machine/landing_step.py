@@ -48,6 +48,7 @@ OUT_OF_RANGE = -1
 """The address of a lane outside a buffer."""
 
 _UNLIMITED = 1 << 40
+_SCALAR_LINE = 16
 """The bytes in range where no buffer resource limits them."""
 
 
@@ -64,12 +65,15 @@ def _fault(fault: Integers, wave: int, kind: int, row: int, lane: int, address: 
 @compiled
 def _place(
     regions: Integers, fault: Integers, wave: int, row: int, lane: int, address: int, size: int,
-    writes: bool,
+    writes: bool, aligned: int,
 ) -> int:  # fmt: skip
-    """Where an address is in `memory`; -1, and a fault, where there is nothing."""
+    """Where an address is in `memory`; -1, and a fault, where there is nothing.
+
+    A region can be accessed up to the next multiple of `aligned`, a power of two.
+    """
     for region in range(len(regions)):
         offset = address - regions[region, 0]
-        if offset >= 0 and offset + size <= regions[region, 1]:
+        if offset >= 0 and offset + size <= (regions[region, 1] + aligned - 1) & -aligned:
             if writes and not regions[region, 3]:
                 _fault(fault, wave, READ_ONLY, row, lane, address)
                 return -1
@@ -105,7 +109,10 @@ def _land_scalar(state: GroupState, wave: int, slot: int, row: int) -> None:
         if fields[FLAGS] & ADDRESS_BUFFER and left < 4 * word + 4:
             state.scalars[wave, fields[RESULT] + word] = 0
             continue
-        place = _place(state.regions, state.fault, wave, row, 0, address + 4 * word, 4, False)
+        # LLVM loads three aligned words as four: no page ends between them.
+        place = _place(
+            state.regions, state.fault, wave, row, 0, address + 4 * word, 4, False, _SCALAR_LINE
+        )
         if place < 0:
             return
         state.scalars[wave, fields[RESULT] + word] = load_bytes(state.memory, place, 4)
@@ -153,7 +160,7 @@ def _land_vector(state: GroupState, wave: int, slot: int, row: int) -> None:
         place = 0
         if in_range > 0:
             place = _place(
-                state.regions, state.fault, wave, row, lane, address, min(size, in_range), writes
+                state.regions, state.fault, wave, row, lane, address, min(size, in_range), writes, 1
             )
             if place < 0:
                 return

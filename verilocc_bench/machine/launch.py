@@ -99,6 +99,8 @@ def lay_out_memory(
         place: slice | None = None
         if isinstance(value, np.ndarray) and value.ndim:
             if id(value) not in known:
+                if value.dtype.hasobject:
+                    raise InputError(f"kernel {kernel.name}: an argument is an array of objects")
                 content = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
                 known[id(value)] = add(content, writable=True)
             address, place = known[id(value)]
@@ -130,21 +132,38 @@ def lay_out_memory(
 
 
 def _by_value(argument: KernelArgument, value: Argument, kernel: str) -> bytes:
+    """The bytes of an argument that is a number.
+
+    The code object has no types: of two bytes nothing says which kind of float they are,
+    and a number without a type that does not fit its bytes is refused.
+    """
     if value is None:
         return bytes(argument.size)
     if isinstance(value, np.ndarray):
         value = value[()]
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not value.dtype.hasobject:
         return value.tobytes()
+    size = argument.size
+    where = f"kernel {kernel}: the argument at byte {argument.offset} has {size} bytes, got {value}"
     if isinstance(value, float):
-        return np.array(value, f"<f{argument.size}").tobytes()
+        if size not in (4, 8):
+            raise InputError(f"{where}: expected a NumPy number or the bits of one")
+        with np.errstate(over="ignore"):
+            narrow = np.array(value, f"<f{size}")
+        if np.isinf(narrow) and not np.isinf(value):
+            raise InputError(f"{where}: expected a number that fits")
+        return narrow.tobytes()
     if isinstance(value, int):
-        return (value % (1 << 8 * argument.size)).to_bytes(argument.size, "little")
+        if not -(1 << 8 * size - 1) <= value < 1 << 8 * size:
+            raise InputError(f"{where}: expected a number that fits")
+        return (value % (1 << 8 * size)).to_bytes(size, "little")
     raise InputError(f"kernel {kernel}: an argument is neither an array nor a number")
 
 
 def _hidden(kernel: KernelCode, launch: LaunchSize, segment: bytearray) -> None:
     """Fills the arguments that the runtime adds; those that are not known stay zero."""
+    dimensions = [place for place, count in enumerate(launch.grid, 1) if count > 1]
+    dimensions += [place for place, count in enumerate(launch.block, 1) if count > 1]
     for argument in kernel.arguments:
         axis = "xyz".find(argument.kind[-1])
         value = 0
@@ -152,6 +171,8 @@ def _hidden(kernel: KernelCode, launch: LaunchSize, segment: bytearray) -> None:
             value = launch.grid[axis]
         elif argument.kind.startswith("hidden_group_size_"):
             value = launch.block[axis]
+        elif argument.kind == "hidden_grid_dims":
+            value = max(dimensions, default=1)
         if value:
             segment[argument.offset : argument.offset + argument.size] = value.to_bytes(
                 argument.size, "little"
