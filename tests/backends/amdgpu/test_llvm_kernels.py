@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.sampling import some_of
+from verilocc_bench.backends.amdgpu.kernel import read_kernel
 from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
+from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function, print_function
 from verilocc_bench.targets import get_target
@@ -96,6 +98,13 @@ def test_parts_of_tuples(llc: Llc) -> None:
     texts = normalized(mir, "gfx942")
     assert re.search(r"\.0-6\b", texts["vectors"])
     assert re.search(r"\.0-11\b", texts["scalars"])
+
+
+@pytest.mark.usefixtures("llc")
+def test_lines_of_what_llc_makes_are_not_those_of_a_file() -> None:
+    path = Path(__file__).parent / "whole_wave.ll"
+    with pytest.raises(InputError, match=r"wave\.ll: .*, in line \d+ of the machine IR that llc"):
+        read_kernel(path.read_bytes(), path, ReadOptions("gfx942"))
 
 
 def test_mutated_files_raise_nothing_but_input_errors(llc: Llc) -> None:

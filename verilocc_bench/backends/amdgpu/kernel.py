@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -195,7 +196,20 @@ def _open(data: bytes, source: Path, options: ReadOptions) -> _OpenedFile:
         except LlcFailed as failure:
             raise InputError(failure.message, source=source) from None
         text = made.decode()
-    return _OpenedFile(text, MirFile(text, str(source)), target, llvm_ir)
+    with _lines_of_llc(llvm_ir, source):
+        return _OpenedFile(text, MirFile(text, str(source)), target, llvm_ir)
+
+
+@contextmanager
+def _lines_of_llc(llvm_ir: str | None, source: str | Path) -> Iterator[None]:
+    """A file of LLVM IR does not have the lines of the machine IR that llc makes of it."""
+    try:
+        yield
+    except InputError as error:
+        if llvm_ir is None or error.line is None:
+            raise
+        place = f"line {error.line} of the machine IR that llc makes of it"
+        raise InputError(f"{error.message}, in {place}", source=source) from None
 
 
 def is_llvm_ir(text: str) -> bool:
@@ -205,10 +219,11 @@ def is_llvm_ir(text: str) -> bool:
 
 def _kernel(opened: _OpenedFile, name: str | None, max_threads: int | None) -> MachineKernel:
     file, target = opened.file, opened.target
-    machine = file.function(name)
-    normalized, problem = normalized_problem(
-        opened.text, machine, file.module, target, max_threads=max_threads, source=file.source
-    )
+    with _lines_of_llc(opened.llvm_ir, file.source):
+        machine = file.function(name)
+        normalized, problem = normalized_problem(
+            opened.text, machine, file.module, target, max_threads=max_threads, source=file.source
+        )
     code = MachineCode(opened.text, machine, file.module, normalized, max_threads, opened.llvm_ir)
     return Kernel(
         name=normalized.name,

@@ -92,7 +92,8 @@ def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:
     try:
         assignment = read_label(code.machine, after, code.normalized)
     except LiveRangesSplit as split:
-        raise InputError(f"llc splits live ranges: {split}", source=source) from None
+        made = "" if code.llvm_ir is None else " (in the machine IR that llc makes of it)"
+        raise InputError(f"llc splits live ranges: {split}{made}", source=source) from None
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
     answer = answer_from_assignment(problem, assignment)
@@ -132,7 +133,7 @@ def read_label(
                 for name, base in _bases(pair):
                     if registers.setdefault(name, base) != base:
                         raise LiveRangesSplit(
-                            f"%{name} has two registers, in line {pair.before.line} another"
+                            f"%{name} has another register in line {pair.before.line}"
                         )
             elif runs is not None:
                 copies.append(runs)
