@@ -87,7 +87,12 @@ def examine(
         return found
     copy = BoardCopy(found.board, dataset or found.board.dataset, revision)
     rows = copy.rows()
-    architectures = found.submission.architectures or tuple(sorted({row.arch for row in rows}))
+    asked = {row.arch for row in rows}
+    if strange := sorted(set(found.submission.architectures) - asked):
+        message = f"the board {found.board.name} has no kernel for {', '.join(strange)}"
+        found.refusals = [Refusal("submission", message, f"{SUBMISSION}: architectures")]
+        return found
+    architectures = found.submission.architectures or tuple(sorted(asked))
     found.submission = replace(found.submission, architectures=architectures)
     found.rows = {row.id: row for row in rows if row.arch in architectures}
     work.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,8 @@ BLANK = frozenset(
 )
 """Letters, symbols and marks that look empty."""
 
+_ALIKE = {"l": "i", "1": "i", "0": "o"}
+
 STACKED = 2
 """The most marks on one letter."""
 
@@ -35,10 +37,10 @@ def looks_like(text: str, other: str) -> bool:
     """True if a reader may take one text for the other, which is ASCII.
 
     Only letters and digits are compared. One that is not ASCII may look like any other; at
-    least half are equal.
+    least half are equal. I, l and 1 look the same, and so do O and 0.
     """
     one, two = (
-        [c for c in unicodedata.normalize("NFKD", each.casefold()) if c.isalnum()]
+        [_ALIKE.get(c, c) for c in unicodedata.normalize("NFKD", each.casefold()) if c.isalnum()]
         for each in (text, other)
     )
     same = sum(map(str.__eq__, one, two))

@@ -42,6 +42,7 @@ TRACKS = ("assign", "split")
 CLAIMED = ("pass@1", "pass@10", "pass@100", "registers_ratio", "bank_conflicts", "spill_cost")
 SELDOM = ("limit", "measured", "prompt_tokens", "completion_tokens", "cost")
 OWN = "The verilocc-bench authors"
+FIRST_YEAR = 2020
 _TASK = re.compile(r"overall|[a-z0-9_]{1,20}/[a-z0-9_]{1,20}", re.ASCII)
 _EMAIL = re.compile(
     r"[^@\s<>\"'(),:;\[\]\\]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+", re.ASCII
@@ -179,7 +180,9 @@ class _ManifestReader:
             self._refuse(
                 "name", f"{found.name} is an entry of the leaderboard's own: expected another"
             )
-        if not own and any(looks_like(author, OWN) for author in found.authors):
+        if not own and any(
+            looks_like(each, OWN) for each in (*found.authors, "".join(found.authors))
+        ):
             self._refuse("authors", f"{OWN!r} are those of the leaderboard's own entries")
         strange = sorted(self._document.keys() - self._seen)
         for key in strange[:MOST_STRANGE]:
@@ -242,7 +245,7 @@ class _ManifestReader:
     def _cost(self) -> float | None:
         value = self._take("cost", required=False)
         if type(value) in (int, float) and 0 <= value <= MOST_TOKENS:
-            return float(value)
+            return abs(float(value))  # not -0.0
         if value is not None:
             self._refuse("cost", f"expected a number from 0 to {MOST_TOKENS:,}")
         return None
@@ -336,6 +339,8 @@ def _date_problem(value: Any) -> str | None:
         day = None
     if day is None or day.isoformat() != value:
         return "expected a day such as 2026-11-25, in quotes"
+    if day.year < FIRST_YEAR:
+        return f"expected a day from {FIRST_YEAR} on"
     # It may be tomorrow elsewhere.
     is_to_come = day > datetime.now(UTC).date() + timedelta(days=1)
     return "expected a day that has come" if is_to_come else None

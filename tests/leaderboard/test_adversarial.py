@@ -167,6 +167,11 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
         "unknown-function",
         "which `architectures` does not name",
     ),
+    "an architecture of other boards": (
+        fields(architectures=["gfx90a", "sm_90"]),
+        "submission",
+        "architectures: the board small has no kernel for sm_90",
+    ),
     "a function left out": (
         lines(lambda found, _: found[1:]),
         "missing-function",
@@ -300,6 +305,9 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
     ),
     "a name of look-alikes": (fields(name="Тhe compiler"), "submission", "name: expected up to 60"),
     "a name of the house's": (fields(name="B.est"), "submission", "name: B.est is an entry of"),
+    "a letter for another": (fields(name="graph-coIoring"), "submission", "is an entry of the l"),
+    "authors one by one": (fields(authors=["The verilocc-bench", "authors"]), "submission", "are"),
+    "a day of old": (fields(date="0001-01-01"), "submission", "a day from 2020 on"),
     "its authors": (fields(authors=["The verilocc-bench аuthors"]), "submission", "authors: 'The"),
     "a day to come": (fields(date="2999-01-01"), "submission", "a day that has come"),
     "a name of markup": (fields(name="<b>best</b>"), "submission", "name: expected up to 60"),
