@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+from enum import Enum
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +15,9 @@ import pytest
 import verilocc_bench as vb
 from tests.command_line import CommandLine, without_times
 from verilocc_bench.allocators import Request
+from verilocc_bench.api.models import model_name
+from verilocc_bench.api.object_revision import revision_of_object
+from verilocc_bench.evaluation.fingerprints import UNKNOWN
 
 SMALL: Any = {"arch": "gfx942", "limit": 1}
 
@@ -139,6 +145,61 @@ def test_what_cannot_be_asked() -> None:
     ):
         with pytest.raises(vb.InputError, match=told):
             vb.evaluate(**arguments)  # type: ignore[arg-type]
+
+
+class Holding:
+    """An object that answers by what it holds."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def allocate(self, request: Request) -> Any:
+        return vb.allocate(load(request), "linear-scan") if self.held else {}
+
+
+def load(request: Request) -> vb.Problem:
+    return vb.load_problem(request.problem.id)
+
+
+def stating(revision: str) -> Holding:
+    made = Holding(object())
+    vars(made)["revision"] = revision
+    return made
+
+
+def closed(held: Any) -> Any:
+    return lambda problem, seed: {"%0": held}
+
+
+class Kind(Enum):
+    ONE, OTHER = "x", "y"
+
+
+def test_what_a_model_holds_is_in_its_revision() -> None:
+    for one, other in (
+        (Holding(True), Holding(False)),
+        (Holding({"a": [1, (2.5, b"x")]}), Holding({"a": [1, (2.5, b"y")]})),
+        (Holding({1, 2}), Holding({1, 3})),
+        (Holding(Kind.ONE), Holding(Kind.OTHER)),
+        (Holding(by_linear_scan), Holding(crashes)),
+        (Holding(Everything), Holding(Holding)),
+        (Holding(True).allocate, Holding(False).allocate),
+        (partial(crashes, _seed=1), partial(crashes, _seed=2)),
+        (partial(crashes), partial(by_linear_scan)),
+        (closed("v0"), closed("v1")),
+        (lambda _p, _s: {}, lambda _p, _s: []),
+        (stating("1"), stating("2")),
+    ):
+        assert revision_of_object(one) == revision_of_object(one) != UNKNOWN
+        assert revision_of_object(one) != revision_of_object(other), one
+    assert model_name(partial(crashes)).endswith(":crashes")
+    assert {revision_of_object(Holding(x)) for x in (object(), Random(1), {object()})} == {UNKNOWN}
+
+
+def test_what_cannot_be_looked_into_is_asked_anew(tmp_path: Path) -> None:
+    for held, share in (([object()], 1.0), ([], 0.0), ([object()], 1.0)):
+        found = vb.evaluate(Holding(held), output_path=tmp_path, **SMALL)
+        assert found.document["results"]["overall"]["pass@1"] == share
 
 
 def test_the_revision_of_a_function_is_that_of_its_module() -> None:

@@ -15,6 +15,7 @@ from verilocc_bench.backends import Kernel
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.evaluation import settled_samples
+from verilocc_bench.evaluation.fingerprints import UNKNOWN
 from verilocc_bench.settings.search import (
     OBJECTIVE_OF_CODE,
     Objective,
@@ -54,13 +55,13 @@ class CodeAllocator:
     def key(self) -> str:
         """A hash of all that answers depend on: this package, the allocator, its settings.
 
-        A function without source text counts as another one in each process.
+        An allocator that holds more than plain data counts as another one in each process.
         """
         revision = self._allocator.revision
         described = {
             "version": __version__,
             "name": self.name,
-            "revision": revision if revision != "unknown" else f"{id(self._allocator)}",
+            "revision": revision if revision != UNKNOWN else f"{id(self._allocator)}",
             "settings": self._settings.described(),
             "seed": self.seed,
         }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -11,6 +10,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from verilocc_bench.allocators import Allocator
+from verilocc_bench.api.object_revision import revision_of_object
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import resolve_model, settings_kind
 from verilocc_bench.evaluation.models.python_code import allocator_from_object
@@ -26,7 +26,9 @@ def model_name(model: AnyModel) -> str:
     """What results call a model. A function that can be imported is named so that it can."""
     if isinstance(model, str):
         return model
-    named = model if hasattr(model, "__qualname__") else type(model)
+    while isinstance(model, functools.partial):
+        model = model.func
+    named: Any = model if hasattr(model, "__qualname__") else type(model)
     return f"python:{named.__module__}:{named.__qualname__}"
 
 
@@ -34,13 +36,14 @@ def allocator_of(model: AnyModel, settings: AllocatorSettings, jobs: int = 1) ->
     """The allocator of a model, with settings of its kind.
 
     A function or class of a module counts as `python:MODULE:ATTRIBUTE`, so that its
-    revision is a hash of the module's sources. Raises InputError for an unknown
+    revision is a hash of the module's sources. Another model's is a hash of its code and
+    of what it holds. Raises InputError for an unknown
     model, and for one that cannot be asked.
     """
     name = model_name(model)
     if can_be_imported(model):
         return resolve_model(name, settings, jobs)
-    return allocator_from_object(name, model, _revision(model), settings)
+    return allocator_from_object(name, model, revision_of_object(model), settings)
 
 
 def can_be_imported(model: AnyModel) -> bool:
@@ -81,16 +84,3 @@ def settings_of(model: AnyModel, settings: Mapping[str, Any]) -> AllocatorSettin
     if values.keys() & {"temperature", "top_p"} and "strategy" in known:
         values.setdefault("strategy", SamplingStrategy.RANDOM)
     return kind(**values)
-
-
-def _revision(model: object) -> str:
-    """A hash of the model's source text, or of its code without a text."""
-    named = model if hasattr(model, "__qualname__") else type(model)
-    try:
-        text = inspect.getsource(named)  # type: ignore[arg-type]
-    except (OSError, TypeError):
-        code = getattr(model, "__code__", None)
-        if code is None:
-            return "unknown"
-        text = f"{code.co_code.hex()} {code.co_consts!r} {code.co_names!r}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

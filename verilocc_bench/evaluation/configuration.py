@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from verilocc_bench import __version__
 from verilocc_bench.allocators import Allocator, PromptIdentity
 from verilocc_bench.dataset import BudgetChoice, is_local
 from verilocc_bench.dataset.versions import split_version
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.fingerprints import code_fingerprint
+from verilocc_bench.evaluation.fingerprints import UNKNOWN, code_fingerprint
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
 from verilocc_bench.targets import get_target
 
@@ -105,6 +106,8 @@ def ledger_settings(
     if it is shown none. A guided answer depends on the verifier's code, too.
     """
     settings = {"version": __version__, **allocator_record(allocator, prompt), "seed": seed}
+    if allocator.revision == UNKNOWN:
+        settings["run"] = uuid4().hex
     if dataset_hash is not None:
         settings["dataset"] = dataset_hash
     if allocator.settings.guided:

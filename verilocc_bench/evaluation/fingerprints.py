@@ -14,6 +14,9 @@ from verilocc_bench.files import files_hash
 DIGITS = 16
 """How many hex digits of a SHA-256 are used."""
 
+UNKNOWN = "unknown"
+"""The revision of code that may change unseen: no run goes on with another one's samples of it."""
+
 
 def fingerprint(document: Any) -> str:
     """A hash of a JSON document."""

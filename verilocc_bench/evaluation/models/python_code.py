@@ -25,6 +25,7 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.allocators.single import describe_exception
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.fingerprints import UNKNOWN
 from verilocc_bench.evaluation.models.local_sources import sources_fingerprint
 from verilocc_bench.settings.allocator import AllocatorSettings
 
@@ -71,7 +72,7 @@ def _module_revision(module: Any) -> str:
     """A hash of the module's source files, as far as they lie together."""
     path = getattr(module, "__file__", None)
     if not path or not Path(path).is_file():
-        return "unknown"
+        return UNKNOWN
     return sources_fingerprint(module.__name__, Path(path).resolve())
 
 
