@@ -96,6 +96,13 @@ def test_the_sign_test_counts_uneven_tosses(fewer: int) -> None:
     assert compare_runs(document(0, functions), document(1, functions)).sign_test < 1e-300
 
 
+def test_what_needs_no_registers_has_no_ratio() -> None:
+    functions = {("test", str(n)): ((1, 1, n), (1, 1, 2 * (n != 1))) for n in range(3)}
+    found = compare_runs(document(0, functions), document(1, functions))
+    assert found.registers == {"fewer": 1, "equal": 1, "more": 1}
+    assert (found.registers_ratio, found.registers_interval) == (1.0, (1.0, 1.0))
+
+
 def test_what_neither_run_solved_has_no_ratio() -> None:
     functions = {("test", "a"): ((2, 0, None), (2, 0, None))}
     found = compare_runs(document(0, functions), document(1, functions))

@@ -100,7 +100,7 @@ def sound(row: Row) -> dict[str, object]:
         "sample": judged(0, 3).sample.to_json(),
         "verdict": Verdict("any", True, (), {"v": 3}, 8).to_json(),
         "answer": {"id": row.id, "assignment": {"%0": "v3"}},
-        "label": fingerprint(row.assignment),
+        "label": fingerprint([row.assignment, row.best_lower_bound]),
         "outcome": asdict(quality(0, 3)),
     }
 
@@ -118,9 +118,10 @@ def test_lines_say_everything(tmp_path: Path) -> None:
     assert ledger.read_line(row.id, 0) == sound(row)
     assert ledger.read_line(ROWS[1].id, 0) == sound(ROWS[1]) | FAILED_LINE | {"label": None}
     assert ledger.read(ledger.entries[ROWS[1].id, 0]) == (None, None)
-    # A quality is that of the label that it was measured by.
+    # A quality is that of the label and the bound that it was measured by.
     assert ledger.outcome(row) == quality(0, 3)
     assert ledger.outcome(replace(row, assignment='{"%0":"v9"}')) is None
+    assert ledger.outcome(replace(row, best_lower_bound=2)) is None
     assert ledger.outcome(ROWS[1]) is None
     ledger.close()
     with pytest.raises(ValueError, match="Out of range float values"):

@@ -39,7 +39,7 @@ def test_a_run_that_is_killed_asks_nothing_twice(
     def answer(ask: Asked) -> Say:
         asked[f"{ask.body['seed']} {ask.body['messages'][-1]['content']}"] += 1
         if asked.total() >= enough:
-            killed.wait(timeout=30)
+            killed.wait(timeout=300)
         return chat_reply("<think>so</think>{}")
 
     with FakeServer(answer).running() as server:

@@ -106,6 +106,8 @@ def change(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (change("kernels", 3, "samples", value=True), "expected a whole number, not true"),
         (change("kernels", 3, "valid", value=99), "at /kernels/3: more valid samples than"),
         (change("kernels", 3, "registers", value=None), "at /kernels/3/registers: expected a"),
+        (lambda made: made["kernels"].append(made["kernels"][0]), " is there twice"),
+        (change("results", "overall", "pass@1", value=0.5), "/pass@1: expected 1, the mean over"),
         (change("config", "k", value=[1, 10]), "the key 'pass@10' is missing"),
         (change("config", "decoding", value="guided"), "/decoding: expected 'guided', as in"),
         (change("dataset", value=[]), "at /dataset: expected an object, not []"),

@@ -140,7 +140,7 @@ def compare_runs(first: Mapping[str, Any], second: Mapping[str, Any]) -> RunComp
     ratios = [
         own / base
         for base, own in (each.registers for each in functions)
-        if base is not None and own is not None
+        if base and own  # neither without an answer nor without a register
     ]
     seed = int(first["seed"])
     difference = mean(differences)

@@ -84,7 +84,7 @@ class LedgerWriter:
                 "sample": judged.sample.to_json(),
                 "verdict": None if verdict is None else verdict.to_json(),
                 "answer": None if answer is None else answer_to_json(row_id, answer),
-                "label": None if outcome is None else fingerprint(row.assignment),
+                "label": None if outcome is None else _measured_against(row),
                 "outcome": None if outcome is None else asdict(outcome),
             }
         )
@@ -173,9 +173,9 @@ class Ledger:
             yield f"{self.path}: {samples} that {why}"
 
     def outcome(self, row: Row) -> Outcome | None:
-        """The measured quality of the first valid sample; None if the row's label has changed."""
+        """The measured quality of the first valid sample; None of another label or bound."""
         label, outcome = self._outcomes.get(row.id, (None, None))
-        return outcome if label == fingerprint(row.assignment) else None
+        return outcome if label == _measured_against(row) else None
 
     def read(self, entry: Entry) -> tuple[Answer | None, dict[str, Any] | None]:
         """The answer and the verdict, as JSON, of an entry."""
@@ -237,6 +237,10 @@ class Ledger:
         elif row_id in self._outcomes and self._outcomes[row_id][1].sample == index:
             del self._outcomes[row_id]  # of an answer that this one replaces
         self.entries[row_id, index] = entry
+
+
+def _measured_against(row: Row) -> str:
+    return fingerprint([row.assignment, row.best_lower_bound])
 
 
 def _entry(document: dict[str, Any], offset: int, length: int, *, fresh: bool) -> Entry:

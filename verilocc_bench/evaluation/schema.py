@@ -8,8 +8,9 @@ cannot say that figures agree with each other; that is checked after it.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.metrics import mean
 from verilocc_bench.files import read_json
 
 if TYPE_CHECKING:
@@ -141,7 +143,11 @@ def _expectation(error: ValidationError) -> str:
 
 
 def _check_figures(document: Mapping[str, Any], source: str | Path) -> None:
+    seen: set[tuple[str, str]] = set()
     for number, kernel in enumerate(document["kernels"]):
+        if (key := (kernel["split"], kernel["id"])) in seen:
+            raise InputError(f"at /kernels/{number}: {key[1]} is there twice", source=source)
+        seen.add(key)
         if kernel["valid"] > kernel["samples"]:
             raise InputError(
                 f"at /kernels/{number}: more valid samples than samples", source=source
@@ -158,6 +164,24 @@ def _check_figures(document: Mapping[str, Any], source: str | Path) -> None:
     for place, records in groups.items():
         for name, record in records.items():
             _check_record(document["config"], record, f"/{place}{_pointer([name])}", source)
+    _check_means(document["results"]["overall"], document["kernels"], source)
+
+
+def _check_means(
+    overall: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], source: str | Path
+) -> None:
+    """The shares and scores of kernels are those of the whole."""
+    for key, values in (
+        ("pass@1", [each["samples"] and each["valid"] / each["samples"] for each in kernels]),
+        ("score", [each.get("score") for each in kernels]),
+    ):
+        if overall.get(key) is None:
+            continue
+        found = mean([value for value in values if value is not None])
+        if found is None or not math.isclose(found, overall[key], abs_tol=1e-6):
+            expected = "no number" if found is None else f"{found:.6g}"
+            message = f"expected {expected}, the mean over /kernels, not {overall[key]:.6g}"
+            raise InputError(f"at /results/overall/{key}: {message}", source=source)
 
 
 def _check_record(

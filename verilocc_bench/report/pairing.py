@@ -176,7 +176,7 @@ def _registers_words(best: str, other: str, pair: RunComparison) -> str:
             return f"over {both} kernels that both solved they use the same registers"
         case "sure":
             winner = best if pair.registers_ratio > 1 else other
-            return f"{told}, so {winner} surely needs fewer"
+            return f"{told}; in the mean {winner} surely needs fewer"
         case _:
             return f"{told}, which is not a sure difference"
 
