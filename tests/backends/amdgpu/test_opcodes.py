@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -23,39 +24,7 @@ BEFORE = "".join(
     f"    %{number}:{name} = IMPLICIT_DEF\n"
     for number, name in enumerate((V, V, W, W, T, Q, T, Q, "sreg_32", "sgpr_256", "sgpr_128"))
 )
-LACKING = """
-# Instructions of machine IR that later or earlier stages have.
-%20:vgpr_32 = EXTRACT_SUBREG %2, %subreg.sub1
-%2:vreg_64_align2 = INSERT_SUBREG %2(tied-def 0), %0, %subreg.sub1
-%20:vreg_64_align2 = REG_SEQUENCE %0, %subreg.sub0, %1, %subreg.sub1
-%20:vgpr_32 = WQM %0, implicit $exec
-%20:vgpr_32 = ARITH_FENCE_ %0
-%20:sreg_64 = SI_IF %9, %bb.1, implicit-def $exec, implicit-def $scc
-SI_END_CF %9, implicit-def $exec, implicit-def $scc, implicit $exec
-SI_INIT_M0 %8
-%20:vgpr_32 = G_ADD %0, %1
-%20:vreg_64_align2 = V_ADD_U64_PSEUDO %2, %3, implicit-def $vcc, implicit $exec
-%20:vgpr_32 = V_FROBNICATE_B32 %0, implicit $exec
-%20:vgpr_32 = COPY_TO_REGCLASS %0, 1
-# Instructions of other GPUs.
-%0:vgpr_32, %1:vgpr_32 = V_PERMLANE16_SWAP_B32_e32 %0, %1, implicit $exec
-%0:vgpr_32, %1:vgpr_32 = V_PERMLANE32_SWAP_B32_e32 %0, %1, implicit $exec
-%20:vgpr_32 = V_BITOP3_B32_e64 %0, %1, %1, 5, implicit $exec
-%20:vgpr_32 = V_MINIMUM3_F32_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $mode, implicit $exec
-%20:vgpr_32 = V_ASHR_PK_I8_I32_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $exec
-%20:vgpr_32 = V_PRNG_B32_e32 %0, implicit $exec
-GLOBAL_LOAD_LDS_DWORDX4 %2, 0, 0, implicit $m0, implicit $exec
-early-clobber %20:vreg_128_align2 = V_MFMA_F32_16X16X32_F16_vgprcd_e64 %4, %6, %4, 0, 0, 0, implicit $mode, implicit $exec
-early-clobber %20:vreg_128_align2 = V_MFMA_F32_16X16X128_F8F6F4_f8_f8_vgprcd_e64 %5, %7, %4, 0, 0, implicit $mode, implicit $exec
-%20:vgpr_32 = V_INTERP_MOV_F32 0, 0, 0, implicit $mode, implicit $m0, implicit $exec
-%20:sreg_32 = S_ADD_F32 %8, %8, implicit $mode
-%20:vgpr_32 = V_MOVRELS_B32_e32 %0, implicit $m0, implicit $exec
-%20:vgpr_32 = V_ALIGNBIT_B32_t16_e64 0, %0, 0, %1, 0, %1, 0, 0, implicit $exec
-%20:vreg_64_align2 = DS_READ_B64_TR_B16 %0, 0, 0, implicit $exec
-BUFFER_GL0_INV implicit $exec
-S_WAIT_LOADCNT 0
-"""  # noqa: E501
-"""Instructions with opcodes that both targets lack."""
+LACKING = Path(__file__).with_name("lacking_opcodes.txt").read_text()
 INSTRUCTIONS = {
     re.sub(r"^.* = |(?<=\w) .*", "", line): line
     for line in LACKING.splitlines()
@@ -66,7 +35,7 @@ SAMPLE = 60
 # Their operands are more than classes say: constants of certain values, calls, stack objects.
 SPECIAL = re.compile(
     r"SI_\w+|INLINEASM\w*|ADJCALLSTACK\w+|\w+F64\w*_dpp|V_DIV_SCALE\w+|V_WRITELANE_B32"
-    r"|S_CBRANCH_(I_FORK|VCC\w+)|S_SETPC_B64\w*|(ENTER|EXIT)_STRICT_\w+|BUNDLE|DBG_\w+"
+    r"|S_CBRANCH_(I_FORK|VCC\w+)|S_MOVREL\w+|S_SETPC_B64\w*|(ENTER|EXIT)_STRICT_\w+|BUNDLE|DBG_\w+"
 )
 
 

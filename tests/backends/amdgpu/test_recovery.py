@@ -152,6 +152,11 @@ def test_reading_other_lanes_sees_what_the_mask_hides() -> None:
         "v_add_f32_sdwa v3, v0, v1 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD "
         "src1_sel:DWORD",
         "v_mad_f16 v3, v0, v1, v1 op_sel:[0,0,0,1]",
+        "v_mad_u16 v3, v0, v1, v1",
+        "v_fma_f16 v3, v0, v1, v1",
+        "v_med3_i16 v3, v0, v1, v1",
+        "v_pk_fmac_f16 v3, v0, v1",
+        "v_cvt_pkaccum_u8_f32 v3, v0, v1",
         "global_load_short_d16_hi v3, v1, s[4:5]",
         "v_mov_b32_dpp v3, v1 row_shr:1 row_mask:0xf bank_mask:0xf",
     ],

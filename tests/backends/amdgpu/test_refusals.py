@@ -208,6 +208,7 @@ def test_functions_with_nothing_to_refuse(head: str, body: str) -> None:
         ("SI_TCRETURN_ISEL %1", "a function that ends in SI_TCRETURN_ISEL is not supported"),
         ("%0:vgpr_32 = PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
         ("%0:vgpr_32 = G_PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
+        ("%0:sreg_32 = S_MOVRELS_B32 %1", "registers counted from an operand .*: S_MOVRELS_B32"),
         ("%0:vgpr_32 = STRICT_WWM %1", "whole-wave mode is not supported: STRICT_WWM"),
         ("S_WAIT_LOADCNT 0", "gfx942 has no S_WAIT_LOADCNT in machine IR before allocation"),
         (

@@ -12,6 +12,7 @@
   register.
 - Calls whose register mask is not known, and tail calls that read what they have to
   restore first.
+- Registers that M0 counts from an operand on (S_MOVRELS): no operand names them.
 - Whole-wave mode: it writes lanes of a register that are live outside the control
   flow graph's liveness. LLVM sets registers aside for it.
 """
@@ -50,6 +51,7 @@ _OTHER_ENDS = re.compile(
     r"|SI_WHOLE_WAVE_FUNC_RETURN"
 )
 TAIL_CALLS = frozenset({"SI_TCRETURN", "SI_TCRETURN_GFX"})
+_INDEXED = re.compile(r"S_MOVREL[SD]\w*")
 _WHOLE_WAVE = re.compile(
     r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
     r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
@@ -200,6 +202,8 @@ class _Check:
             raise self.error(f"PHI: {_EXPECTED}", line)
         if _WHOLE_WAVE.fullmatch(opcode):
             raise self.error(f"whole-wave mode is not supported: {opcode}", line)
+        if _INDEXED.fullmatch(opcode):
+            raise self.error(f"registers counted from an operand are not supported: {opcode}", line)
         if _OTHER_ENDS.fullmatch(opcode):
             raise self.error(f"a function that ends in {opcode} is not supported", line)
         targets, form = targets_with(opcode), instruction_form(opcode)

@@ -34,7 +34,12 @@ _ALL_LANES = re.compile(
     r"V_(SM?FMAC|MFMA|SMFMAC|READLANE|READFIRSTLANE|PERMLANE|ACCVGPR)\w*"
     r"|DS_(B?PERMUTE|SWIZZLE)\w*|\w+_dpp"
 )
-_KEEPS = re.compile(r"S_CMOV\w*|\w+_D16(_HI)?(_\w+)?|V_\w*MIX(LO|HI)\w*")
+# What gfx9 brought with op_sel writes one half of its destination: its low one without op_sel.
+_KEEPS = re.compile(
+    r"S_CMOV\w*|\w+_D16(_HI)?(_\w+)?|V_\w*MIX(LO|HI)\w*|V_PK_FMAC_F16\w*|V_CVT_PKACCUM\w*"
+    r"|V_(MAD|FMA|DIV_FIXUP|INTERP_P2)_[FIU]16_gfx9\w*|V_(MIN3|MAX3|MED3)_[FIU]16\w*"
+    r"|V_(ADD|SUB)_I16\w*"
+)
 _SHORT_SIGNED = re.compile(r"S_(C?MOVK|ADDK|MULK|CMPK_\w+)_I32")
 _HIGH_HALF = re.compile(r"op_sel:\[[01],(?:[01],){0,2}1\]")
 _DPP_WHOLE = re.compile(r"quad_perm:|row_ror:|row_mirror|row_half_mirror|row_newbcast:|wave_ror:")
