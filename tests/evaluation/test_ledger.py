@@ -20,6 +20,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluation.ledger import Ledger, LedgerWriter, checked_line, read_checked
 from verilocc_bench.evaluation.records import Judged, Outcome, Sample
+from verilocc_bench.evaluation.score import known_bounds
 
 ROWS = load_rows("mini").rows[:2]
 SETTINGS = {"seed": 0}
@@ -100,7 +101,7 @@ def sound(row: Row) -> dict[str, object]:
         "sample": judged(0, 3).sample.to_json(),
         "verdict": Verdict("any", True, (), {"v": 3}, 8).to_json(),
         "answer": {"id": row.id, "assignment": {"%0": "v3"}},
-        "label": fingerprint([row.assignment, row.best_lower_bound]),
+        "label": fingerprint([row.assignment, row.best_lower_bound, *known_bounds()[row.id]]),
         "outcome": asdict(quality(0, 3)),
     }
 

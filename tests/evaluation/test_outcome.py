@@ -85,7 +85,7 @@ def _measured(row: Row, pressure: int | None = None) -> None:
     measure_outcome(prepared, Answer(row.label), prepared.verifier.verify(row.label), 0)
 
 
-def test_an_answer_below_what_is_proved_is_never_kept() -> None:
+def test_an_answer_below_what_is_proved_is_never_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     row = next(row for row in load_rows("mini").rows if row.best_lower_bound is not None)
     used = PreparedRow(row).label
     assert used is not None
@@ -97,6 +97,10 @@ def test_an_answer_below_what_is_proved_is_never_kept() -> None:
     _measured(replace(row, best_lower_bound=registers))
     with pytest.raises(InputError, match=f"row {row.id}: the column 'best_lower_bound' is"):
         _measured(replace(row, best_lower_bound=registers + 1))
+    table = {row.id: (registers + 1, registers + 1)}
+    monkeypatch.setattr("verilocc_bench.evaluation.score.known_bounds", lambda: table)
+    with pytest.raises(ContradictionError, match="a lower bound says"):
+        _measured(row)
 
 
 @pytest.mark.parametrize(

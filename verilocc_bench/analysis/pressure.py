@@ -3,7 +3,7 @@
 Only lanes that a definition surely reaches are counted. Lanes that are live
 together at a point and defined on every path to it cannot share a unit, so
 the maximum is a lower bound on the registers of any allocation. A lane whose
-class draws on several files counts for the group of those files.
+class draws on several files counts for the group of those files, if they are one group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Pressure:
     `curves[group][point]` is the number of lanes, `maximum[group]` the largest
     of them, `peak[group]` the first point that has it. The group `vector` is
     all scored files together; every other file is a group by its own name. A
-    class that draws on several other files counts for the first.
+    class that draws on several other files counts for the first, one of vector files and others
+    for none.
     """
 
     curves: Mapping[str, tuple[int, ...]]
@@ -43,8 +44,10 @@ def measure_pressure(function: Function, target: Target, liveness: Liveness) -> 
     }
     groups: list[str | None] = []
     for register_class in function.virtual_registers:
-        files = register_class.files
-        groups += [group_of_file[files[0]] if files else None] * register_class.width
+        found = [group_of_file[file] for file in register_class.files]
+        # It may lie outside the vector files, and then counts nowhere.
+        group = found[0] if found and (VECTOR not in found or {*found} == {VECTOR}) else None
+        groups += [group] * register_class.width
     groups += [group_of_file[file] for file, _ in liveness.named_units]
     # A unit that is destroyed needs no register.
     groups += [None] * (liveness.lane_count - liveness.destroyed_from)

@@ -184,7 +184,7 @@ def _check_files(function: Function, target: Target) -> None:
 
 def _check_classes(function: Function, target: Target) -> None:
     budgets = {file.name: file.count for file in function.files}
-    for register_class in set(function.virtual_registers):
+    for register_class in dict.fromkeys(function.virtual_registers):
         bases = {
             name: tuple(r for r in register_class.ranges if r.file == name) for name in budgets
         }
@@ -221,7 +221,7 @@ def _check_fixed_units(function: Function, target: Target) -> None:
         if instruction.guard is not None:
             locations.append(instruction.guard.location)
         fixed += [location for location in locations if isinstance(location, FixedUnits)]
-    for units in set(fixed):
+    for units in dict.fromkeys(fixed):
         if units.first + units.count > target.file(units.file).count:
             raise InputError(f"{target.name} has no register {units.file}{units.first}")
 

@@ -34,6 +34,7 @@ from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluation.records import Judged, Outcome, Sample
+from verilocc_bench.evaluation.score import known_bounds
 from verilocc_bench.files import AppendedFile
 
 LEDGER = "ledger.jsonl"
@@ -240,7 +241,7 @@ class Ledger:
 
 
 def _measured_against(row: Row) -> str:
-    return fingerprint([row.assignment, row.best_lower_bound])
+    return fingerprint([row.assignment, row.best_lower_bound, *known_bounds().get(row.id, ())])
 
 
 def _entry(document: dict[str, Any], offset: int, length: int, *, fresh: bool) -> Entry:

@@ -56,6 +56,8 @@ def measure_outcome(
                 f"{registers} registers: expected a bound that holds",
                 source=f"row {problem.id}",
             )
+        proved = certified_bound(problem.id)
+        check_against_answer(problem, proved, registers, f"sample {sample}")
     spill_cost, move_cost, at_bound = None, None, None
     if prepared.row.track == "split":
         spill_cost, move_cost = (0, 0) if edited is None else edit_costs(problem, edited)
