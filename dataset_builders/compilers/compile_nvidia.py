@@ -20,13 +20,11 @@ from dataset_builders.sweeps.point import RowPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import VECTOR
 from verilocc_bench.backends.nvidia.flow import opcode_stem
-from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel
+from verilocc_bench.backends.nvidia.read import GatedFunction, disassembled_function, load_kernel
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.tools import (
     CUDA_TOOLS,
     assemble,
-    disassemble,
     options_for,
     tool_version,
 )
@@ -90,7 +88,7 @@ def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, gated: Gate
     if asked and {finding.kind for finding in verdict.findings} == {FindingKind.OVER_BUDGET}:
         # ptxas's own code at that budget: other instructions, in another order.
         reference = assemble(kernel.ptx, architecture=point.arch, maximum_registers=limit)
-        other = parse_sass(disassemble(reference, point.key))[0]
+        other = disassembled_function(reference, point.key)
         label, used = None, _registers_named(other, problem.target)
         provenance["reference"] = {"machine_code_sha256": _sha256(reference), **spilling_of(other)}
     else:

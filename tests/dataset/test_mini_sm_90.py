@@ -54,10 +54,10 @@ def test_a_dataset_of_one_architecture_needs_no_other_name(tmp_path: Path) -> No
 def test_the_cubins_give_the_rows_again(cuda: None) -> None:
     for row in ROWS:
         raw = load_raw_row("mini:sm_90", row.id)
-        limit = json.loads(row.provenance)["register_limit"]
-        normalized, problem = load_kernel(base64.b64decode(raw.content), row.id)[1].normalized(
-            limit
-        )
+        provenance = json.loads(row.provenance)
+        kernel, gated = load_kernel(base64.b64decode(raw.content), row.id)
+        normalized, problem = gated.normalized(provenance["register_limit"])
+        assert provenance["register_count"] == kernel.register_count > 0
         assert problem.normalized == row.normalized
         assert answer_from_assignment(problem, normalized.assignment) == row.label
 

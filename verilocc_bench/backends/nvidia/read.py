@@ -200,7 +200,7 @@ def _read_cubin(data: bytes, source: str | Path) -> Cubin:
 def _parse_code(text: str, kernel: CubinKernel, source: str | Path) -> SassFunction:
     for function in parse_sass(text, f"{source}, disassembled"):
         if function.name == kernel.name:
-            return function
+            return replace(function, register_count=kernel.register_count)
     raise InputError(f"nvdisasm shows no code of the kernel {kernel.name!r}", source=source)
 
 

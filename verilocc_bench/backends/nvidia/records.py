@@ -121,9 +121,9 @@ class SassFunction:
     """A function: its instructions in order of address, 16 bytes each.
 
     `labels` maps a label to the instruction after it, or to the number of
-    instructions at the end. `register_count` is the count in the section
-    (SHI_REGISTERS); 0 if nvdisasm prints none, as for sm_90. `known_blocks` is empty until
-    flow.control_flow fills it.
+    instructions at the end. `register_count` is the cubin's
+    count; of a text alone the section's (SHI_REGISTERS), 0 if nvdisasm prints none (sm_90).
+    `known_blocks` is empty until flow.control_flow fills it.
     """
 
     name: str
