@@ -3,7 +3,7 @@
     python -m leaderboard.fresh open NAME --dataset DIR
     python -m leaderboard.fresh close NAME --seed SEED
 
-DIR is what `verilocc-bench build --sweep fresh --seed SEED` wrote. Opening adds
+DIR is what `verilocc-bench build --sweep fresh --seed SEED --beside PUBLISHED` wrote. Opening adds
 the board to boards.json, with the SHA-256 of the seed. Closing adds the seed.
 Anybody can then build the same kernels, which shows that nobody chose them.
 """
@@ -69,6 +69,9 @@ def opened(name: str, dataset: Path, known: Sequence[Mapping[str, Any]]) -> dict
     digest = sweep.removeprefix(f"{FRESH}:")
     if not re.fullmatch("[0-9a-f]{64}", digest):
         message = f"it is of the sweep {sweep!r}, not of {FRESH!r} with the SHA-256 of a seed"
+        raise InputError(message, source=dataset)
+    if "beside" not in manifest:
+        message = "its kernels may equal published ones: build it with --beside"
         raise InputError(message, source=dataset)
     if not re.fullmatch("[a-z0-9][a-z0-9.-]*", name):
         raise InputError(f"the name {name!r} has other than small letters, digits, dots, hyphens")

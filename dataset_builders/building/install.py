@@ -14,6 +14,9 @@ from verilocc_bench.views.chat import CHAT
 
 WORK_FOLDER = ".work"
 MANIFEST = "manifest.json"
+OPTIONAL = ("every", "beside")
+"""What a manifest has of a build only where it was asked for."""
+
 DATASET_PARTS = (
     "data",
     "split",
@@ -37,7 +40,8 @@ def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:
     path = output / MANIFEST
     if path.exists():
         found = read_json(path)
-        changed = [key for key in manifest if found.get(key) != manifest[key]]
+        asked = [*manifest, *(key for key in OPTIONAL if key in found and key not in manifest)]
+        changed = [key for key in asked if found.get(key) != manifest.get(key)]
         if changed:
             raise InputError(
                 f"the folder holds a finished build with another {', '.join(changed)}; "

@@ -1,8 +1,9 @@
 """Sweeps of unseen kernels: drawn anew by a seed, from more values than `default` has.
 
 The products are those of `default` with wider axes. No point is of a sweep
-group that `default` or `mini` has, so that no published kernel has the same
-loop on the same tile. One seed gives one list of points.
+group that `default` or `mini` has: nearly all of them have a loop or a tile of their own. A
+build with `--beside` leaves out the kernels that still equal published ones (heads that are
+padded to the same size, say). One seed gives one list of points.
 """
 
 from __future__ import annotations

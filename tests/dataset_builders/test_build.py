@@ -63,6 +63,11 @@ def test_another_build_does_not_overwrite(
 ) -> None:
     assert main(["build", "--sweep", "mini", "--output", str(built)]) == 2
     assert "finished build with another" in capsys.readouterr().err
+    third = Path(shutil.copytree(built, tmp_path.with_name("third")))
+    manifest = json.loads((third / "manifest.json").read_text()) | {"every": 3}
+    (third / "manifest.json").write_text(json.dumps(manifest))
+    assert main(command(third, 1)) == 2
+    assert "finished build with another every" in capsys.readouterr().err
     (tmp_path / "notes.txt").write_text("mine")
     assert main(["build", "--sweep", "mini", "--output", str(tmp_path)]) == 2
     assert "not empty" in capsys.readouterr().err

@@ -27,7 +27,8 @@ def _built(tmp_path: Path) -> Path:
     """What a build of the seed `a` could have left."""
     folder = Path(shutil.copytree(MINI, tmp_path / "built"))
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"sweep": fresh_sweep("a").name}))
+    manifest |= {"sweep": fresh_sweep("a").name, "beside": "0" * 64}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
 
@@ -54,6 +55,10 @@ def test_a_board_opens_with_the_hash_of_its_seed_and_closes_with_the_seed(
     assert "no board 'mini' of fresh kernels" in capsys.readouterr().err
     assert run("close", "--seed", "a") == 0
     assert Board(**json.loads(known.read_text())[-1]).seed == "a"
+    manifest = (built / "manifest.json").read_text().replace("beside", "next to")
+    (built / "manifest.json").write_text(manifest)
+    assert run("open", "--dataset", str(built), name="fresh-2") == 2
+    assert "may equal published ones" in capsys.readouterr().err
     known.write_text('{"a": 1}')
     assert run("close", "--seed", "a") == 2
     assert "expected a list of boards" in capsys.readouterr().err

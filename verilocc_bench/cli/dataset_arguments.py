@@ -19,7 +19,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `build`."""
     parser.add_argument("--sweep", required=True, help="a sweep (see: list sweeps)")
     parser.add_argument(
-        "--seed", help="with the sweep fresh: draws its points, which no published split has"
+        "--seed", help="with the sweep fresh: draws its points, of which no published split has any"
     )
     parser.add_argument("--arch", type=names, metavar="A,…", help="only these architectures")
     parser.add_argument("--limit", type=positive, help="only the first points of the sweep")
