@@ -46,7 +46,7 @@ def known_bounds() -> Mapping[str, tuple[int, int]]:
 def certified_bound(identifier: str, *claims: int | None) -> int:
     """The highest bound that is known of a kernel; `claims` are bounds that its run proved."""
     bound, _ = known_bounds().get(identifier, (0, 0))
-    return max(bound, *(claim or 0 for claim in claims))
+    return max([bound, *(claim or 0 for claim in claims)])
 
 
 def bound_of(kernel: Mapping[str, Any]) -> int:
