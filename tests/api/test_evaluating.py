@@ -179,6 +179,8 @@ def test_what_a_model_holds_is_in_its_revision() -> None:
     for one, other in (
         (Holding(True), Holding(False)),
         (Holding({"a": [1, (2.5, b"x")]}), Holding({"a": [1, (2.5, b"y")]})),
+        (Holding({"a": [1], "b": [2], "c": 3}), Holding({"a": [1], "b": [2], "c": 4})),
+        (Holding([closed([1]), closed([2])]), Holding([closed([1]), closed([3])])),
         (Holding({1, 2}), Holding({1, 3})),
         (Holding(Kind.ONE), Holding(Kind.OTHER)),
         (Holding(by_linear_scan), Holding(crashes)),

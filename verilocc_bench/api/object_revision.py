@@ -63,7 +63,8 @@ class _Description:
 
     def __init__(self, package: str) -> None:
         self._package = package
-        self._seen: dict[int, int] = {}
+        # Values are kept: another one could have the address of one that is gone.
+        self._seen: dict[int, tuple[int, object]] = {}
 
     def of(self, value: Any) -> Any:
         """What a value is made of. Raises _OpaqueError."""
@@ -71,8 +72,8 @@ class _Description:
         if kind in _PLAIN or isinstance(value, PurePath):
             return [kind.__name__, repr(value)]
         if id(value) in self._seen:
-            return ["again", self._seen[id(value)]]
-        self._seen[id(value)] = len(self._seen)
+            return ["again", self._seen[id(value)][0]]
+        self._seen[id(value)] = len(self._seen), value
         return [kind.__name__, *self._parts(value, kind)]
 
     def _parts(self, value: Any, kind: type) -> Iterator[Any]:
