@@ -3,9 +3,10 @@
     python -m leaderboard.fresh open NAME --dataset DIR
     python -m leaderboard.fresh close NAME --seed SEED
 
-DIR is what `verilocc-bench build --sweep fresh --seed SEED --beside PUBLISHED` wrote. Opening adds
-the board to boards.json, with the SHA-256 of the seed. Closing adds the seed.
-Anybody can then build the same kernels, which shows that nobody chose them.
+DIR is what `verilocc-bench build --sweep fresh --seed SEED --beside PUBLISHED` wrote, and
+PUBLISHED the folder of the published dataset. Opening adds the board to boards.json, with the
+SHA-256 of the seed. Closing adds the seed. Anybody can then build the same kernels, which
+shows that nobody chose them.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def card_text(facts: CardFacts) -> str:
         what = " that experts wrote"
     elif sweep == EMBEDDED:
         what = f": the dataset `{EMBEDDED}`"
-    elif is_fresh(sweep):
+    elif is_fresh(sweep) and "beside" in facts.manifest:
         what = " that no published split has"
     sections = [f"# Register allocation for GPU kernels{what}\n\n{about}"]
     for title, section in _SECTIONS.items():

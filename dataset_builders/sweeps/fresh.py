@@ -1,9 +1,9 @@
 """Sweeps of unseen kernels: drawn anew by a seed, from more values than `default` has.
 
 The products are those of `default` with wider axes. No point is of a sweep
-group that `default` or `mini` has: nearly all of them have a loop or a tile of their own. A
-build with `--beside` leaves out the kernels that still equal published ones (heads that are
-padded to the same size, say). One seed gives one list of points.
+group that `default` or `mini` has. A few still give kernels that are published, because
+heads are padded to the same size, say; a build with `--beside` leaves these out. One seed
+gives one list of points.
 """
 
 from __future__ import annotations
@@ -89,9 +89,7 @@ def fresh_sweep(seed: str) -> Sweep:
         for product in PRODUCTS
     )
     digest = hashlib.sha256(seed.encode()).hexdigest()
-    return Sweep(
-        f"{FRESH}:{digest}", "kernels that no published split has", ARCHITECTURES, products
-    )
+    return Sweep(f"{FRESH}:{digest}", "points that no published split has", ARCHITECTURES, products)
 
 
 @cache

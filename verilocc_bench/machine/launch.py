@@ -99,10 +99,7 @@ def lay_out_memory(
         place: slice | None = None
         if isinstance(value, np.ndarray) and value.ndim:
             if id(value) not in known:
-                if value.dtype.hasobject:
-                    raise InputError(f"kernel {kernel.name}: an argument is an array of objects")
-                content = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
-                known[id(value)] = add(content, writable=True)
+                known[id(value)] = add(_content(value, kernel.name), writable=True)
             address, place = known[id(value)]
             raw = address.to_bytes(8, "little")
         else:
@@ -129,6 +126,12 @@ def lay_out_memory(
         bytes(segment),
         launch,
     )
+
+
+def _content(array: NDArray[Any], kernel: str) -> NDArray[np.uint8]:
+    if array.dtype.hasobject:
+        raise InputError(f"kernel {kernel}: an argument is an array of objects")
+    return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
 
 
 def _by_value(argument: KernelArgument, value: Argument, kernel: str) -> bytes:
@@ -161,7 +164,10 @@ def _by_value(argument: KernelArgument, value: Argument, kernel: str) -> bytes:
 
 
 def _hidden(kernel: KernelCode, launch: LaunchSize, segment: bytearray) -> None:
-    """Fills the arguments that the runtime adds; those that are not known stay zero."""
+    """Fills the arguments that the runtime adds; those that are not known stay zero.
+
+    The grid has as many dimensions as the last one with more than one work-item needs.
+    """
     dimensions = [place for place, count in enumerate(launch.grid, 1) if count > 1]
     dimensions += [place for place, count in enumerate(launch.block, 1) if count > 1]
     for argument in kernel.arguments:

@@ -12,7 +12,7 @@
   register.
 - Calls whose register mask is not known, and tail calls that read what they have to
   restore first.
-- Registers that M0 counts from an operand on (S_MOVRELS): no operand names them.
+- Registers that M0 counts from an operand on (S_MOVRELS): an edit could move that operand alone.
 - Whole-wave mode: it writes lanes of a register that are live outside the control
   flow graph's liveness. LLVM sets registers aside for it.
 """
