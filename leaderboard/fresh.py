@@ -74,6 +74,9 @@ def opened(name: str, dataset: Path, known: Sequence[Mapping[str, Any]]) -> dict
     if "beside" not in manifest:
         message = "its kernels may equal published ones: build it with --beside"
         raise InputError(message, source=dataset)
+    if chosen := [name for name in ("every", "limit") if name in manifest]:
+        message = f"its kernels may have been chosen: build it without --{chosen[0]}"
+        raise InputError(message, source=dataset)
     if not re.fullmatch("[a-z0-9][a-z0-9.-]*", name):
         raise InputError(f"the name {name!r} has other than small letters, digits, dots, hyphens")
     if name == "index" or name in {each["name"] for each in known}:

@@ -47,6 +47,10 @@ PointCompiler = Callable[[Any], bytes]
 """Makes the encoded journal document of a point; see `compile_point`."""
 
 
+_LOST = "the compiling process"
+"""What the reason of a rejection begins with where no compiler gave it."""
+
+
 class BuildSweep(Protocol):
     """A named list of points: a sweep of our own kernels, or the kernels of experts."""
 
@@ -98,7 +102,10 @@ def build_dataset(
     if the folder holds something else, or if a disk is full: finished work is
     kept.
     """
-    points = sweep.points(archs)[::every][:limit]
+    every_point = sweep.points(archs)[::every]
+    points = every_point[:limit]
+    if beside is not None and next(beside.glob("*/*/*/*.parquet"), None) is None:
+        raise InputError("holds no rows of a dataset", source=beside)
     if not points:
         raise InputError(f"the sweep {sweep.name!r} has no point for these architectures")
     check_compilers(points)
@@ -108,6 +115,7 @@ def build_dataset(
         "archs": sorted({point.arch for point in points}),
         "points": len(points),
         **({} if every == 1 else {"every": every}),
+        **({} if len(points) == len(every_point) else {"limit": limit}),
         **made_by,
         **(
             {}
@@ -151,12 +159,18 @@ def _compile_all(
     *,
     progress: bool,
 ) -> None:
-    """Compiles the points that the journal lacks, and sums up the times of all points."""
-    resumed = [point for point in points if journal.has(point.key)]
-    pending = [point for point in points if not journal.has(point.key)]
-    report.compiled, report.resumed = len(pending), len(resumed)
-    for point in resumed:
-        _add(report.timings, journal.load(point.key).timings)
+    """Compiles the points that the journal lacks, and sums up the times of all points.
+
+    Points whose process was lost are tried again: another time limit may do.
+    """
+    pending: list[BuildPoint] = []
+    for point in points:
+        known = journal.load(point.key) if journal.has(point.key) else None
+        if known is None or (known.rejection and known.rejection[1].startswith(_LOST)):
+            pending.append(point)
+        else:
+            _add(report.timings, known.timings)
+    report.compiled, report.resumed = len(pending), len(points) - len(pending)
     if pending:
         started, computed = time.perf_counter(), time.process_time()
         bar = tqdm(
@@ -171,7 +185,7 @@ def _compile_all(
             for point, data in outcomes:
                 if isinstance(data, Lost):
                     kind = "compiler-crashed" if data.kind == "crashed" else data.kind
-                    lost = RejectedKernel(kind, f"the compiling process {data.reason}")
+                    lost = RejectedKernel(kind, f"{_LOST} {data.reason}")
                     data = encode_document(result_document(lost))  # noqa: PLW2901
                 journal.store_encoded(point.key, data)
                 result = result_from_document(decode_document(data))

@@ -14,7 +14,7 @@ from verilocc_bench.views.chat import CHAT
 
 WORK_FOLDER = ".work"
 MANIFEST = "manifest.json"
-OPTIONAL = ("every", "beside")
+OPTIONAL = ("every", "limit", "beside")
 """What a manifest has of a build only where it was asked for."""
 
 DATASET_PARTS = (

@@ -15,7 +15,6 @@ from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.release.duplicates import NEAR_DISTANCE
 from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
 from dataset_builders.statistics.summary import in_order
-from dataset_builders.sweeps import SWEEPS
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW, EXPERT_SWEEPS
 from dataset_builders.sweeps.fresh import FRESH, is_fresh
 from dataset_builders.sweeps.splits import SPLITS
@@ -205,12 +204,13 @@ def _limits(facts: CardFacts) -> str:
 
 def _rebuilding(facts: CardFacts) -> str:
     manifest, archs = facts.manifest, facts.manifest["archs"]
-    sweep, points = manifest["sweep"], manifest["points"]
+    sweep = manifest["sweep"]
     # Who has the seed of a fresh sweep puts it in.
     options = f"--sweep {f'{FRESH} --seed SEED' if is_fresh(sweep) else sweep}"
     options += f" --arch {','.join(archs)}"
-    if sweep in SWEEPS and len(SWEEPS[sweep].points(archs)) != points:
-        options += f" --limit {points}"  # the first points of the sweep alone
+    chosen = ("every", "limit")
+    options += "".join(f" --{name} {manifest[name]}" for name in chosen if name in manifest)
+    options += " --beside DATASET" if "beside" in manifest else ""
     needs = "the extra `build`"
     if facts.is_expert:
         needs = "the extra `expert`, the libraries (`make expert-archives`), g++"

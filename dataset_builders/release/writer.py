@@ -6,6 +6,7 @@ data that selects them (ids, instructions as numbers) fits in memory.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -95,8 +96,11 @@ def write_dataset(
     embedded = _functions_of(EMBEDDED) if sweep != EMBEDDED else {}
     others = {EMBEDDED_DATASET: embedded}
     if beside is not None:
-        others["the dataset beside it"] = _functions_of(str(beside))
+        names = (f"{beside}:{arch}" for arch in TARGETS)
+        others["the dataset beside it"] = _functions_of(*names)
     selection = _select(points, journal, sweep, others)
+    if not selection.candidates:
+        raise InputError(_no_row(selection.rejected))
     better = better_labels(
         {
             candidate.id: partial(_journal_row, journal, candidate)
@@ -133,18 +137,27 @@ def write_dataset(
     return summary
 
 
-def _functions_of(name: str) -> dict[str, Tokens]:
-    """The functions of a dataset by id, of all splits and tracks."""
+def _functions_of(*names: str) -> dict[str, Tokens]:
+    """The functions of datasets by id, of all splits and tracks.
+
+    A plain name means the published architectures.
+    """
     found: dict[str, Tokens] = {}
-    for track in ("assign", "split"):
-        for split in SPLITS:
-            try:
-                rows = iterate_rows(name, split=split, track=track)
-                found |= {row.id: instruction_tokens(row.normalized) for row in rows}
-            except InputError as error:
-                if not error.message.startswith("there is no split"):
-                    raise
+    for name, track, split in itertools.product(names, ("assign", "split"), SPLITS):
+        try:
+            rows = iterate_rows(name, split=split, track=track)
+            found |= {row.id: instruction_tokens(row.normalized) for row in rows}
+        except InputError as error:
+            if not error.message.startswith("there is no split"):
+                raise
     return found
+
+
+def _no_row(rejected: Mapping[str, Rejection]) -> str:
+    kinds = Counter(kind for kind, _ in rejected.values())
+    counts = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    key, (_, reason) = next(iter(rejected.items()))
+    return f"no point gave a row ({counts}); {key}: {reason}"
 
 
 def _select(
@@ -184,14 +197,14 @@ def _near_duplicates(
     sweep: str,
     others: Mapping[str, Mapping[str, Tokens]],
 ) -> dict[str, Rejection]:
+    embedded = others[EMBEDDED_DATASET]
+    unpublished: dict[str, Tokens] = {}
+    if sweep != EMBEDDED:
+        unpublished = _functions_of(*(f"{EMBEDDED}:{arch}" for arch in TARGETS.keys() - PUBLISHED))
     if sweep not in EXPERT_SWEEPS and not is_fresh(sweep):
-        unpublished: dict[str, Tokens] = {}
-        if sweep != EMBEDDED:
-            for arch in TARGETS.keys() - PUBLISHED:
-                unpublished |= _functions_of(f"{EMBEDDED}:{arch}")
-        return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET], unpublished)
+        return near_duplicates_across(found, pairs, embedded, unpublished)
     rejected: dict[str, Rejection] = {}
-    for name, known in others.items():
+    for name, known in {**others, EMBEDDED_DATASET: {**embedded, **unpublished}}.items():
         rejected |= near_duplicates_of(known, found, name)
     gone = {place for place, each in enumerate(found) if each.point.key in rejected}
     stay = [pair for pair in pairs if pair[0] not in gone and pair[1].place not in gone]

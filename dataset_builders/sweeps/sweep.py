@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from dataset_builders.kernels.specifications import ParameterValue
 from dataset_builders.sweeps.point import (
+    ARCHITECTURES,
     ArchitectureName,
     SweepPoint,
     architecture_named,
@@ -141,10 +142,11 @@ class Sweep:
     def points(self, archs: Sequence[str] | None = None) -> tuple[SweepPoint, ...]:
         """The points for these architectures (the sweep's own by default), each once.
 
-        Raises InputError for an unknown architecture.
+        The order in which they are named changes nothing. Raises InputError for an
+        unknown architecture.
         """
         chosen = self.archs if archs is None else [architecture_named(a) for a in archs]
-        return _points(self, tuple(dict.fromkeys(chosen)))
+        return _points(self, tuple(a for a in ARCHITECTURES if a in chosen))
 
 
 @cache

@@ -16,8 +16,9 @@ import pytest
 
 from dataset_builders.building import build
 from dataset_builders.execution.tasks import Execution
+from dataset_builders.journal.journal import decode_document
 from dataset_builders.sweeps import sweep_named
-from tests.dataset_builders.fake_build import results_of, use_fakes, write_plainly
+from tests.dataset_builders.fake_build import results_of, use_fakes
 from tests.dataset_builders.fake_compilers import compile_but, compile_fake, is_rejected
 from verilocc_bench.cli import main
 
@@ -136,26 +137,34 @@ def test_files_that_may_not_grow(limit: int, whole: Path, tmp_path: Path) -> Non
 def test_points_that_fail_are_rejected_alone(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "write_dataset", write_plainly)
-    reasons = {
-        "die": ["compiler-crashed", "the compiling process died twice"],
-        "hang": ["timeout", "the compiling process was not done after 5 seconds"],
-        "memory": ["compiler-crashed", "the compiling process ran out of memory twice"],
-    }
+    monkeypatch.setattr(build, "write_dataset", lambda *_, **__: 1 // 0)
+    output, reasons = (
+        tmp_path / "dataset",
+        {
+            "die": ["compiler-crashed", "the compiling process died twice"],
+            "hang": ["timeout", "the compiling process was not done after 5 seconds"],
+            "memory": ["compiler-crashed", "the compiling process ran out of memory twice"],
+        },
+    )
     victims = [point.key for point in POINTS[3:] if not is_rejected(point)]
     hows = dict(zip(victims, (*reasons, "die once"), strict=False))
-    build.build_dataset(
-        sweep_named("small"),
-        ["gfx942"],
-        tmp_path / "dataset",
-        limit=LIMIT,
-        execution=Execution(2, time_limit_seconds=5),
-        progress=False,
-        compiler=partial(compile_but, hows=hows, marker=str(tmp_path / "marker")),
-    )
-    rejected = {key: [None, None, reasons[how]] for key, how in hows.items() if how in reasons}
+    with pytest.raises(ZeroDivisionError):
+        build.build_dataset(
+            sweep_named("small"),
+            ["gfx942"],
+            output,
+            limit=LIMIT,
+            execution=Execution(2, time_limit_seconds=5),
+            progress=False,
+            compiler=partial(compile_but, hows=hows, marker=str(tmp_path / "marker")),
+        )
     assert len(list(tmp_path.glob("marker-*"))) == 1
-    assert results_of(tmp_path / "dataset") == {**results_of(whole), **rejected}
+    for key, how in hows.items():
+        found = decode_document((output / f".work/{key}.json.gz").read_bytes())
+        assert found.get("rejection") == reasons.get(how)
+    # They are tried again when the build goes on.
+    assert f"{len(reasons)} compiled, {LIMIT - len(reasons)} resumed" in run(output)
+    assert content(output) == content(whole)
 
 
 def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from verilocc_bench.views.chat import chat_file, write_chat
 
 MANIFEST = json.loads((embedded_path() / "manifest.json").read_text())
 NOTHING = DatasetStatistics((), {}, None, {})
-DEFAULT = MANIFEST | {"sweep": "default"}
+DEFAULT = MANIFEST | {"sweep": "default", "every": 7, "limit": 75, "beside": "0"}
 NAME = "verilocc/regalloc"
 PLACES = {
     "gfx90a": ("train", "validation", "test"),
@@ -167,8 +167,8 @@ def test_the_commands_are_understood(
         assert json.loads(capsys.readouterr().out)["results"]["overall"]["pass@1"] == 1
     builds = [line for line in lines if line.startswith("verilocc-bench build")]
     assert builds == [
-        f"verilocc-bench build --sweep {sweep} --arch gfx90a,gfx942,sm_80,sm_90{limit} --output DIR"
-        for sweep, limit in (("default", " --limit 75"), ("mini", ""))
+        f"verilocc-bench build --sweep {sweep} --arch gfx90a,gfx942,sm_80,sm_90{more} --output DIR"
+        for sweep, more in (("default", " --every 7 --limit 75 --beside DATASET"), ("mini", ""))
     ]
 
 

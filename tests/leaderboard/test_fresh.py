@@ -55,10 +55,13 @@ def test_a_board_opens_with_the_hash_of_its_seed_and_closes_with_the_seed(
     assert "no board 'mini' of fresh kernels" in capsys.readouterr().err
     assert run("close", "--seed", "a") == 0
     assert Board(**json.loads(known.read_text())[-1]).seed == "a"
-    manifest = (built / "manifest.json").read_text().replace("beside", "next to")
-    (built / "manifest.json").write_text(manifest)
-    assert run("open", "--dataset", str(built), name="fresh-2") == 2
-    assert "may equal published ones" in capsys.readouterr().err
+    manifest = (built / "manifest.json").read_text()
+    for old, new, reason in (
+        ("beside", "limit", "may equal"), ('"beside"', '"beside": 1, "limit"', "without --limit"),
+    ):  # fmt: skip
+        (built / "manifest.json").write_text(manifest.replace(old, new))
+        assert run("open", "--dataset", str(built), name="fresh-2") == 2
+        assert reason in capsys.readouterr().err
     known.write_text('{"a": 1}')
     assert run("close", "--seed", "a") == 2
     assert "expected a list of boards" in capsys.readouterr().err
