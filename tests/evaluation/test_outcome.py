@@ -50,6 +50,10 @@ def test_costs_are_weighted_by_the_loops_around() -> None:
     edited, findings = edit_function(problem.function, problem.target, edits)
     assert not findings
     assert edit_costs(problem, edited) == (2 + 20 + 1 + 10, 20 + 1)
+    # From a loop to the next: in neither.
+    after = parse_function(LOOP.replace("\nbb2\n", "\nbb2->bb2,bb3\n") + "bb3\nS_ENDPGM\n")
+    problem = AllocationProblem(after)
+    assert [problem.edge_depth(*edge) for edge in ((1, 1), (1, 2), (2, 2), (2, 3))] == [1, 0, 1, 0]
 
 
 @pytest.mark.slow

@@ -301,6 +301,26 @@ def test_a_replaced_part_stays_in_the_files_of_its_class() -> None:
     assert finding[0].operand == 0
 
 
+@pytest.mark.parametrize(
+    ("uses", "legal"),
+    [
+        ("S_ADD_U32 %0,%0", True),
+        ("V_FMA_F32 %0,%1,%0", False),  # one scalar operand a vector instruction
+        ("V_FMA_F32 %1,%0,%1", True),
+        ("V_DIV_SCALE_F32 %1,%1,%0", False),  # it scales the source that it reads twice
+        ("V_DIV_SCALE_F32 %0,%0,%1", False),
+    ],
+)
+def test_operands_that_are_read_from_one_register_stay_one(uses: str, legal: bool) -> None:
+    body = f"bb0\n%0:G=A\n%1=X\n{uses}\nB %0,%1\n"
+    names = uses.split()[1].split(",")
+    name, place = ("G", "s9") if names[0] == "%0" else ("V", "v9")
+    edits = insert(move([0, 2], ("%2", names[0])), new={"%2": name}, replace=[[0, 2, 0, "%2"]])
+    assert kinds(check(body, f"s4 v5 {place}", edits)) == ([] if legal else INVALID)
+    both = [[0, 2, number, "%2"] for number, each in enumerate(names) if each == names[0]]
+    assert check(body, f"s4 v5 {place}", {**edits, "replace": both}) == ()
+
+
 def test_new_registers_are_held_to_their_classes() -> None:
     edits = insert(move([0, 1], ("%2", "%0")), move([0, 3], ("%0", "%2")), new={"%2": "V"})
     assert check(ACROSS, "v4 v4 v9", edits) == ()

@@ -1,4 +1,4 @@
-"""Loop depth of blocks: natural loops by dominators.
+"""Natural loops, by dominators.
 
 Dominators by the iterative algorithm of Cooper, Harvey and Kennedy ("A
 Simple, Fast Dominance Algorithm"), on reverse postorder. Edges into a block
@@ -14,7 +14,13 @@ from verilocc_bench.analysis.block_order import reverse_postorders
 
 
 def loop_depths(successors: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The number of natural loops around each block; 0 for a block that cannot be reached.
+    """The number of natural loops around each block; 0 for a block that cannot be reached."""
+    loops = natural_loops(successors)
+    return tuple(sum(block in body for body in loops) for block in range(len(successors)))
+
+
+def natural_loops(successors: Sequence[Sequence[int]]) -> list[set[int]]:
+    """The blocks of each natural loop.
 
     `successors[block]` are the successors of a block; block 0 is the entry.
     """
@@ -31,11 +37,7 @@ def loop_depths(successors: Sequence[Sequence[int]]) -> tuple[int, ...]:
             if _dominates(successor, block, dominator, position):
                 body = loops.setdefault(successor, {successor})
                 _collect(block, body, predecessors)
-    depths = [0] * len(successors)
-    for body in loops.values():
-        for block in body:
-            depths[block] += 1
-    return tuple(depths)
+    return list(loops.values())
 
 
 def _immediate_dominators(

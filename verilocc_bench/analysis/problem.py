@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from verilocc_bench.analysis.liveness import Liveness, analyse_liveness
-from verilocc_bench.analysis.loops import loop_depths
+from verilocc_bench.analysis.loops import natural_loops
 from verilocc_bench.analysis.placement import Placements
 from verilocc_bench.analysis.pressure import Pressure, measure_pressure
 from verilocc_bench.errors import InputError
@@ -100,8 +100,18 @@ class AllocationProblem:
 
     @cached_property
     def loop_depths(self) -> tuple[int, ...]:
-        """The loop depth of every block."""
-        return loop_depths([block.successors for block in self.function.blocks])
+        """The number of loops around every block."""
+        blocks = range(len(self.function.blocks))
+        return tuple(self.edge_depth(block, block) for block in blocks)
+
+    @cached_property
+    def loops(self) -> list[set[int]]:
+        """The blocks of every natural loop."""
+        return natural_loops([block.successors for block in self.function.blocks])
+
+    def edge_depth(self, source: int, target: int) -> int:
+        """The number of loops that contain both blocks, and so the edge between them."""
+        return sum(source in body and target in body for body in self.loops)
 
     @cached_property
     def placements(self) -> Placements:

@@ -90,10 +90,7 @@ def edit_costs(problem: AllocationProblem, edited: EditedFunction) -> tuple[int,
     spill_cost = move_cost = 0
     depths = problem.loop_depths
     places = [(depths[block], actions) for (block, _), actions in edited.before.items()]
-    places += [
-        (min(depths[source], depths[target]), actions)
-        for (source, target), actions in edited.on_edge.items()
-    ]
+    places += [(problem.edge_depth(*edge), actions) for edge, actions in edited.on_edge.items()]
     for depth, actions in places:
         for action in actions:
             weight = LOOP_WEIGHT**depth

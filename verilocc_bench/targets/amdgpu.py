@@ -61,6 +61,12 @@ _MASK_BY_NAME = re.compile(
 )
 
 
+def _reads_once(opcode: str, file: str) -> bool:
+    """A vector instruction reads one scalar operand, and V_DIV_SCALE scales what it reads twice."""
+    scalar = file in ("s", "vcc")
+    return opcode.startswith("V_DIV_SCALE_") or (scalar and opcode.startswith("V_"))
+
+
 def vector_use(used: Mapping[str, int]) -> int:
     """The VGPRs, or with AGPRs: the VGPRs rounded up to 4, plus the AGPRs."""
     vgprs, agprs = used.get("v", 0), used.get("a", 0)
@@ -123,4 +129,5 @@ def make_target(name: str, *sources: str) -> Target:
         masked_files=frozenset({"v", "a"}),
         mask_change=mask_change,
         ties_equal_operands=True,
+        reads_once=_reads_once,
     )

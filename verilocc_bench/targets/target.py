@@ -27,6 +27,10 @@ def _no_wait_states(_: Instruction) -> int:
     return 0
 
 
+def _reads_anywhere(_opcode: str, _file: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class TargetFile:
     """A register file of the hardware.
@@ -80,7 +84,8 @@ class Target:
     `spill_files`. Moves between registers of `masked_files` happen only in executing
     threads; `mask_change` gives the change of these threads by an instruction. With
     `ties_equal_operands`, opcodes may tie a use to a definition that the text does not
-    mark; both then name the same lanes.
+    mark; both then name the same lanes. Where `reads_once` is true for an opcode and a file,
+    uses that name the same lanes have to be read from one place.
     """
 
     name: str
@@ -107,6 +112,7 @@ class Target:
     masked_files: frozenset[str] = frozenset()
     mask_change: Callable[[Instruction], MaskChange] = _no_mask_change
     ties_equal_operands: bool = False
+    reads_once: Callable[[str, str], bool] = _reads_anywhere
 
     def counted_occupancy(self, occupancy: int) -> str:
         """The occupancy with its unit: `1 wave`, `8 waves`, `12 warps`."""

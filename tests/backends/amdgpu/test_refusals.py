@@ -159,8 +159,6 @@ def test_tail_calls_that_are_read() -> None:
         {"ir": "define amdgpu_ps float @f() {"},
         {"ir": "define void @g() {"},
         {"body": ending_in("SI_RETURN_TO_EPILOG %0")},
-        # Jumps to a block of the function.
-        {"body": "    successors: %bb.0\n    S_SETPC_B64 %0:sreg_64"},
         {"head": f"{INFO}wwmReservedRegs: []\n"},
         # What the architecture has.
         {"ir": WITH_FEATURE.format("-wavefrontsize32,+wavefrontsize64,-xnack,+sramecc")},
@@ -208,7 +206,14 @@ def test_functions_with_nothing_to_refuse(head: str, body: str) -> None:
         ("SI_TCRETURN_ISEL %1", "a function that ends in SI_TCRETURN_ISEL is not supported"),
         ("%0:vgpr_32 = PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
         ("%0:vgpr_32 = G_PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
+        ("S_SETPC_B64 %0:sreg_64", "a function that ends in S_SETPC_B64 is not supported"),
+        ('INLINEASM_BR &"", 1, 13, %bb.0', "branches within inline assembly are not supported"),
         ("%0:sreg_32 = S_MOVRELS_B32 %1", "registers counted from an operand .*: S_MOVRELS_B32"),
+        ("S_SET_GPR_IDX_OFF", "registers counted from an operand .*: S_SET_GPR_IDX_OFF"),
+        (
+            "%0:vgpr_32 = V_MOV_B32_indirect_read %1",
+            "registers counted from an operand .*: V_MOV.*",
+        ),
         ("%0:vgpr_32 = STRICT_WWM %1", "whole-wave mode is not supported: STRICT_WWM"),
         ("S_WAIT_LOADCNT 0", "gfx942 has no S_WAIT_LOADCNT in machine IR before allocation"),
         (

@@ -13,7 +13,7 @@ class Sites:
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.function, self.target = problem.function, problem.target
-        self.depths = problem.loop_depths
+        self.depths, self._edge_depth = problem.loop_depths, problem.edge_depth
         self._places = VectorPlaces(problem.function, problem.target)
         self._last_places: dict[int, int] = {}
         self._ranges: dict[tuple[int, bool], range] = {}
@@ -59,4 +59,4 @@ class Sites:
 
     def edge_weight(self, source: int, target: int) -> int:
         """The weight of one lane on an edge."""
-        return int(LOOP_WEIGHT ** min(self.depths[source], self.depths[target]))
+        return int(LOOP_WEIGHT ** self._edge_depth(source, target))

@@ -12,7 +12,10 @@
   register.
 - Calls whose register mask is not known, and tail calls that read what they have to
   restore first.
-- Registers that M0 counts from an operand on (S_MOVRELS): an edit could move that operand alone.
+- Registers that are counted from an operand on (S_MOVRELS, S_SET_GPR_IDX): an edit could move
+  that operand alone.
+- Jumps to an address in a register, and branches within inline assembly (INLINEASM_BR): code on
+  such an edge of the control flow graph has no place.
 - Whole-wave mode: it writes lanes of a register that are live outside the control
   flow graph's liveness. LLVM sets registers aside for it.
 """
@@ -47,11 +50,11 @@ _LDS_SIZES = ("amdgpu-lds-size", "ldsSize")
 _LEADING_NUMBER = re.compile(r"[0-9]+")
 _OTHER_CONVENTIONS = re.compile(r"amdgpu_cs_chain\w*|amdgpu_gfx_whole_wave")
 _OTHER_ENDS = re.compile(
-    r"S_SETPC_B64_return\w*|SI_TCRETURN_(?!GFX$)\w+|SI_CS_CHAIN_TC\w*"
+    r"S_SETPC_B64(_return\w*)?|SI_TCRETURN_(?!GFX$)\w+|SI_CS_CHAIN_TC\w*"
     r"|SI_WHOLE_WAVE_FUNC_RETURN"
 )
 TAIL_CALLS = frozenset({"SI_TCRETURN", "SI_TCRETURN_GFX"})
-_INDEXED = re.compile(r"S_MOVREL[SD]\w*")
+_INDEXED = re.compile(r"S_MOVREL[SD]\w*|S_SET_GPR_IDX\w*|V_MOV_B32_indirect\w*")
 _WHOLE_WAVE = re.compile(
     r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
     r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
@@ -88,10 +91,6 @@ class _Check:
                     if part.register_mask:
                         raise self.error("a call in a bundle is not supported", part.line)
                     self.check_instruction(part)
-                if instruction.opcode == "S_SETPC_B64" and not block.successors:
-                    raise self.error(
-                        "a function that ends in S_SETPC_B64 is not supported", instruction.line
-                    )
 
     def check_target(self) -> None:
         triple = self.module.triple
@@ -204,6 +203,8 @@ class _Check:
             raise self.error(f"whole-wave mode is not supported: {opcode}", line)
         if _INDEXED.fullmatch(opcode):
             raise self.error(f"registers counted from an operand are not supported: {opcode}", line)
+        if opcode == "INLINEASM_BR":
+            raise self.error("branches within inline assembly are not supported", line)
         if _OTHER_ENDS.fullmatch(opcode):
             raise self.error(f"a function that ends in {opcode} is not supported", line)
         targets, form = targets_with(opcode), instruction_form(opcode)

@@ -5,7 +5,8 @@
   A slot that is written from a vector register is reloaded to vector registers
   only, a slot written from a scalar register to scalar registers only, in the
   whole function.
-- A replaced operand lies where the operand's own class could lie.
+- A replaced operand lies where the operand's own class could lie. Operands that the
+  instruction reads from one register stay one.
 - A constant is made again in a file that its defining instruction could write.
 - Insertions for vector registers stand only where every thread executes them
   whose path passes (edits.execution_mask).
@@ -166,15 +167,21 @@ class _Rules:
     def _parted(
         self, instruction: Instruction, place: tuple[int, int], location: VirtualLanes
     ) -> str | None:
-        """Why the lanes of an operand cannot lie in different files, if they do and cannot."""
-        files = set()
+        """Why the lanes of an operand cannot lie in different places, if they do and cannot."""
+        files, same = set(), set()
         for number, operand in enumerate(instruction.definitions + instruction.uses):
             own = operand.location
             if isinstance(own, VirtualLanes) and own.register == location.register:
-                files.add(self.file(self.edited.replaced.get((*place, number), own)))
+                unit = self.unit(self.edited.replaced.get((*place, number), own))
+                files.add(unit[0])
+                if own == location and number >= len(instruction.definitions):
+                    same.add(unit)
         if len(files) > 1:
             where = " and ".join(sorted(files))
             return f"operands that are lanes of %{location.register} lie in {where}"
+        if len(same) > 1 and any(self.target.reads_once(instruction.opcode, f) for f in files):
+            where = " and ".join(self.places.unit_name(unit) for unit in sorted(same))
+            return f"operands that are one register, %{location.register}, lie at {where}"
         return None
 
     def _misplaced(self, location: VirtualLanes, lanes: VirtualLanes) -> str | None:
