@@ -4,24 +4,27 @@
 
 Each is evaluated, made a submission and revalidated as anybody's is. The
 documents go to leaderboard/entries/BOARD/, runs and submissions to a folder of
-work, from which an interrupted run goes on.
+work, from which an interrupted run goes on. What cannot be made (a board whose
+kernels DATASET lacks, a model without its package or GPU) is named; the rest is made.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from leaderboard.boards import Board, boards
+from leaderboard.boards import Board, BoardCopy, boards
 from leaderboard.document import document_text
 from leaderboard.drafting import draft
 from leaderboard.folder import SUBMISSION
@@ -83,8 +86,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = list(_chosen(options))
         if not chosen:
             raise InputError("no such entry is of these boards")
-        for board, each in chosen:
-            copy = board.copy_in(options.dataset)
+        made = [
+            _made(board, [each for _, each in group], options)
+            for board, group in itertools.groupby(chosen, key=itemgetter(0))
+        ]
+        return 0 if all(made) else 2
+    except InputError as error:
+        print(f"seed: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("seed: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+
+
+def _made(board: Board, entries: Sequence[Seed], options: argparse.Namespace) -> bool:
+    """Makes a board's entries, and names those that cannot be made; True if all are made."""
+    copy = board.copy_in(options.dataset)
+    if not board.is_embedded and options.dataset is not None:
+        try:
+            BoardCopy(board, copy).rows()
+        except InputError as error:
+            print(f"seed: {board.name} is left out: {error}", file=sys.stderr)
+            return False
+    made = 0
+    for each in entries:
+        try:
             document = seed(
                 each,
                 board,
@@ -93,17 +119,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 jobs=options.jobs,
                 machine_code=options.machine_code,
             )
-            name = Path(path_of(each.name, board.name)).name
-            path = options.output / board.name / f"{name}.json"
-            write_atomically(path, document_text(document))
-            print(f"written: {path}", file=sys.stderr)
-    except InputError as error:
-        print(f"seed: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("seed: interrupted; the same command goes on", file=sys.stderr)
-        return 130
-    return 0
+        except InputError as error:
+            print(f"seed: {board.name}: {error}", file=sys.stderr)
+            continue
+        name = Path(path_of(each.name, board.name)).name
+        path = options.output / board.name / f"{name}.json"
+        write_atomically(path, document_text(document))
+        print(f"written: {path}", file=sys.stderr)
+        made += 1
+    return made == len(entries)
 
 
 def _chosen(options: argparse.Namespace) -> Iterator[tuple[Board, Seed]]:

@@ -59,10 +59,15 @@ def test_an_entry_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no entry of seeds.yaml is named 'nobody'" in capsys.readouterr().err
 
 
-def test_a_run_that_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Here for a copy that is none."""
-    arguments = ["--dataset", str(tmp_path), "--board", "regalloc", "--only", "compiler"]
-    assert main([*arguments, "--work", str(tmp_path / "work"), "--output", str(tmp_path)]) == 2
+def test_what_cannot_be_made_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A board that the copy lacks, and a run that fails; the rest is made."""
+    where = ["--work", str(tmp_path / "work"), "--output", str(tmp_path)]
+    (tmp_path / "work/mini-expert/compiler").mkdir(parents=True)
+    (tmp_path / "work/mini-expert/compiler/run").write_text("no folder")
+    chosen = ["--only", "compiler", "--only", "linear-scan"]
+    chosen += ["--board", "fresh-2026-12", "--board", "mini-expert"]
+    assert main(["--dataset", "mini", *chosen, *where]) == 2
     said = capfd.readouterr().err
-    assert "compiler: evaluate ended with status 2" in said
-    assert "Traceback" not in said
+    assert "seed: fresh-2026-12 is left out: mini: its test split of the assign track has" in said
+    assert "seed: mini-expert: compiler: evaluate ended with status 2" in said
+    assert [path.name for path in tmp_path.glob("*/*.json")] == ["linear-scan.json"]
