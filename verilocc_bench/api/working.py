@@ -85,8 +85,8 @@ def allocate(
 
     `model` is a value of `--model`, a function `(problem, seed) -> {"%0": "v0",
     …}`, or an object with `allocate(request)`. `settings` are the settings of its kind,
-    by their names on the command line (`decoding="guided"`,
-    `search_seconds=5`). Raises AllocationFailed if it has no answer, and
+    by their names on the command line (`decoding="guided"`, `compiled=16`), but for
+    `strategy`, `maximum_tokens`, `time_limit_seconds` and `memory_limit_mib`. Raises AllocationFailed if it has no answer, and
     InputError for a model or a setting that there is not.
     """
     problem = problem_of(problem)
