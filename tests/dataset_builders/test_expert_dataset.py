@@ -17,24 +17,21 @@ from dataset_builders.inspection.check import check_dataset
 from dataset_builders.inspection.rebuild import _difference
 from dataset_builders.publishing.contents import published_files
 from dataset_builders.release.duplicates import (
-    EMBEDDED_DATASET,
     RowCandidate,
     near_duplicates_of,
     near_duplicates_within,
     near_pairs,
 )
-from dataset_builders.release.similarity import Tokens, instruction_tokens
-from dataset_builders.release.writer import _functions_of, _near_duplicates
+from dataset_builders.release.similarity import Tokens
 from dataset_builders.statistics import statistics_of
 from dataset_builders.sweeps.experts import make_expert_point
 from tests.dataset_builders.expert_folders import NOTICE, use_fake_libraries, write_expert_dataset
 from tests.dataset_builders.inspection_folders import SPLITS, draft, rehash
 from verilocc_bench.cli import main
-from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows, read_parquet
+from verilocc_bench.dataset import load_raw_row, load_rows, read_parquet
 from verilocc_bench.dataset.parquet import write_parquet
 from verilocc_bench.dataset.rows import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.targets import TARGETS
 
 pytestmark = pytest.mark.slow
 
@@ -206,12 +203,3 @@ def test_a_function_of_another_dataset_is_left_out() -> None:
     said = "distance 0.0200 from known of the dataset beside it"
     assert rejected == {found[0].point.key: ("near-duplicate", said)}
     assert near_duplicates_of({}, found, "nothing") == {}
-
-
-def test_a_function_of_sm_90_is_left_out_too() -> None:
-    row = load_rows("mini:sm_90", split="test").rows[0]
-    found = [candidate(0, instruction_tokens(row.normalized))]
-    rejected = _near_duplicates(found, [], "expert", {EMBEDDED_DATASET: {}})
-    said = f"distance 0.0000 from {row.id} of {EMBEDDED_DATASET}"
-    assert rejected == {found[0].point.key: ("near-duplicate", said)}
-    assert _functions_of(*(f"{embedded_path()}:{arch}" for arch in TARGETS))[row.id]

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from dataset_builders.release.duplicates import EMBEDDED_DATASET, RowCandidate
+from dataset_builders.release.similarity import instruction_tokens
+from dataset_builders.release.writer import _functions_of, _near_duplicates
 from dataset_builders.sweeps import SWEEPS
 from dataset_builders.sweeps.fresh import fresh_sweep, is_fresh
 from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.cli import main
+from verilocc_bench.dataset import embedded_path, load_rows
 from verilocc_bench.errors import InputError
+from verilocc_bench.targets import TARGETS
 
 
 def test_a_seed_decides_the_points_and_another_seed_draws_others() -> None:
@@ -53,3 +58,13 @@ def test_build_takes_the_seed_with_the_sweep_fresh_alone(
 ) -> None:
     assert main(["build", *arguments, "--output", str(tmp_path / "d")]) == 2
     assert "needs --seed, and no other takes it" in capsys.readouterr().err
+
+
+def test_a_function_of_sm_90_is_left_out_too() -> None:
+    row = load_rows("mini:sm_90", split="test").rows[0]
+    point = fresh_sweep("a").points(["sm_90"])[0]
+    found = [RowCandidate(point, "new", "assign", "test", instruction_tokens(row.normalized))]
+    rejected = _near_duplicates(found, [], fresh_sweep("a").name, {EMBEDDED_DATASET: {}})
+    said = f"distance 0.0000 from {row.id} of {EMBEDDED_DATASET}"
+    assert rejected == {point.key: ("near-duplicate", said)}
+    assert _functions_of(*(f"{embedded_path()}:{arch}" for arch in TARGETS))[row.id]
