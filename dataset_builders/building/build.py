@@ -102,8 +102,8 @@ def build_dataset(
     if the folder holds something else, or if a disk is full: finished work is
     kept.
     """
-    every_point = sweep.points(archs)[::every]
-    points = every_point[:limit]
+    drawn = sweep.points(archs)[::every]
+    points = drawn[:limit]
     if beside is not None and next(beside.glob("*/*/*/*.parquet"), None) is None:
         raise InputError("holds no rows of a dataset", source=beside)
     if not points:
@@ -115,7 +115,7 @@ def build_dataset(
         "archs": sorted({point.arch for point in points}),
         "points": len(points),
         **({} if every == 1 else {"every": every}),
-        **({} if len(points) == len(every_point) else {"limit": limit}),
+        **({} if len(points) == len(drawn) else {"limit": limit}),
         **made_by,
         **(
             {}

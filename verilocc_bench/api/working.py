@@ -86,8 +86,8 @@ def allocate(
     `model` is a value of `--model`, a function `(problem, seed) -> {"%0": "v0",
     …}`, or an object with `allocate(request)`. `settings` are the settings of its kind,
     by their names on the command line (`decoding="guided"`, `compiled=16`), but for
-    `strategy`, `maximum_tokens`, `time_limit_seconds` and `memory_limit_mib`. Raises AllocationFailed if it has no answer, and
-    InputError for a model or a setting that there is not.
+    `strategy`, `maximum_tokens`, `time_limit_seconds` and `memory_limit_mib`. Raises
+    AllocationFailed if it has no answer, and InputError for an unknown model or setting.
     """
     problem = problem_of(problem)
     allocator = allocator_of(model, settings_of(model, settings))
