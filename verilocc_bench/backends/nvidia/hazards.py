@@ -69,7 +69,7 @@ from verilocc_bench.backends.nvidia.webs import guard_reference
 class HazardKind(StrEnum):
     """The access that the later instruction must not make yet.
 
-    With PARTED_THREADS the earlier one is on the other side of a branch (parted_threads).
+    With PARTED_THREADS other threads of the warp write and read (parted_threads).
     """
 
     WRITE_AFTER_READ = "write-after-read"

@@ -7,7 +7,7 @@ Two instructions can be too close in two ways, and clash in a third:
 - the earlier one has variable latency, and no wait for it stands between (hazards);
 - the earlier one has fixed latency, and the later one may be issued sooner than ptxas
   itself relies on for such a pair (distance_table);
-- the two are on different sides of a branch, and threads share uniform registers
+- threads of a warp may part between the two, and share uniform registers
   (parted_threads).
 
 A pair that has a register in common under the compiler's own registers is left out:

@@ -91,7 +91,7 @@ class LoweredCubin:
         counts = (
             (len(self.hazards) - close - parted, "hazards that no wait of the kernel covers"),
             (close, "pairs of instructions closer than ptxas relies on in its own code"),
-            (parted, "writes to uniform registers that another side of a branch still reads"),
+            (parted, "writes to uniform registers that other threads of the warp still read"),
         )
         return tuple(f"{count} {what}" for count, what in counts if count)
 
