@@ -78,6 +78,7 @@ def test_what_lives_through_one_call_is_free_in_the_other() -> None:
         ("MOV R5, 0x0", "CALL.REL.NOINC `(more)", "more calls itself"),
         ("STS [RZ], R8", "RET.REL.NODEC R4 `(f)", "nothing has called"),
         ("CALL.REL.NOINC `(more)", "CALL.REL.NOINC `(other)", "leads out of the function"),
+        ("CALL.REL.NOINC `(more)", "CALL.ABS.NOINC `(more)", "calls by other rules"),
     ],
 )
 def test_what_is_not_known_is_refused(old: str, new: str, said: str) -> None:

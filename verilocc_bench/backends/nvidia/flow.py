@@ -161,8 +161,10 @@ class _Flow:
         if opcode in {"BRX", "BRXU"} and instruction.table and instruction.guard is None:
             labels = instruction.table
         elif opcode not in BRANCHES and opcode != _CALL:
-            reason = "jumps under a guard or without a list of targets, which is not modelled"
-            raise self._rejected(instruction, "control-flow", reason)
+            how = "jumps under a guard or without a list of targets"
+            if opcode_stem(opcode) == "CALL":
+                how = "calls by other rules than those of a subroutine or of the ABI"
+            raise self._rejected(instruction, "control-flow", f"{how}, which is not modelled")
         found = [None if label is None else self.function.labels.get(label) for label in labels]
         targets = [t for t in found if t is not None and t < len(self.instructions)]
         if len(targets) < len(found):
