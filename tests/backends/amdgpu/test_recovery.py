@@ -283,6 +283,26 @@ def test_unknown_arguments_are_refused(option: str) -> None:
     assert rejection.value.kind == "argument-registers"
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_ids_of_work_items_share_a_register(count: int) -> None:
+    data = assembled("s_endpgm", options=f".amdhsa_system_vgpr_workitem_id {count - 1}")
+    kernel = read_kernel(data, Path("kernel.o"), ReadOptions())
+    made = load_code_object(run_llc(kernel.code.text, "gfx942", "obj", LLC_OPTIONS)).kernel()
+    assert made.descriptor.work_item_dimensions == count
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (".amdhsa_float_round_mode_32 3", "float mode: 243, llc makes 240"),
+        (".amdhsa_fp16_overflow 1", "clamps overflow: True, llc makes False"),
+    ],
+)
+def test_what_llc_cannot_be_told_of_the_state_at_entry_is_refused(option: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"the descriptor's {said}"):
+        read_kernel(assembled("s_endpgm", options=option), Path("kernel.o"), ReadOptions())
+
+
 def test_a_compiled_kernel_is_recovered_and_computes_the_same_in_other_registers() -> None:
     row = next(row for row in ROWS if row.kernel == "gemm_reduce_partials" and row.arch == "gfx942")
     compiled = load(row)

@@ -13,6 +13,7 @@ from verilocc_bench.backends.amdgpu.recovery.records import CodeBlock, Recovered
 from verilocc_bench.backends.amdgpu.recovery.recover import RecoveredCode
 from verilocc_bench.backends.amdgpu.tools import LlcFailed
 from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.machine.code_object import Descriptor
 
 CHECK = ("-run-pass=none", "-verify-machineinstrs")
 EMIT = ("-O3", "-start-after=branch-relaxation")
@@ -34,7 +35,9 @@ OWN = [
     instruction(24, "s_endpgm"),
 ]
 BLOCKS = (CodeBlock(tuple(OWN[:3]), ()), CodeBlock(tuple(OWN[3:]), ()))
-RECOVERED = RecoveredCode("k", "gfx942", "virtual", (), BLOCKS, 4)
+STATE = Descriptor(*range(23))  # type: ignore[arg-type]
+RECOVERED = RecoveredCode("k", "gfx942", "virtual", (), BLOCKS, 4, STATE)
+MADE = SimpleNamespace(kernel=lambda name: SimpleNamespace(name=name, descriptor=STATE))
 Call = tuple[str, str, str, tuple[str, ...]]
 
 
@@ -59,6 +62,7 @@ def pretend(
     stand_ins: dict[str, Any] = {
         "run_llc": run_llc,
         "write_assignment": write_assignment,
+        "load_code_object": {(b"object",): MADE},
         "section_of": {(b"object", ".text"): b"prelcode"},
         "read_instructions": {(b"code", "gfx942", 4): made},
     }

@@ -5,9 +5,12 @@
 3. With these registers in it, llc's machine verifier accepts it again.
 4. Assembled as it is, it gives the machine code: the same instructions with the same
    bytes, or with other bytes for the same text (some instructions have two encodings).
+5. The descriptor says the same of modes and of registers at entry.
 """
 
 from __future__ import annotations
+
+from dataclasses import fields
 
 from verilocc_bench.backends.amdgpu.machine import MachineFunction
 from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction
@@ -17,11 +20,14 @@ from verilocc_bench.backends.amdgpu.tools import LlcFailed, run_llc
 from verilocc_bench.backends.amdgpu.write_back import write_assignment
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir import Assignment
-from verilocc_bench.machine.code_object import section_of
+from verilocc_bench.machine.code_object import Descriptor, load_code_object, section_of
 
 _CHECK = ("-run-pass=none", "-verify-machineinstrs")
 _EMIT = ("-O3", "-start-after=branch-relaxation")
 """No pass of LLVM's runs that would change an instruction."""
+
+_OTHER_SIZES = {"kernarg_bytes", "vector_registers", "accumulator_offset"}
+"""What a descriptor may say otherwise: llc counts for itself."""
 
 GATE_OPTIONS = {"llc, check": _CHECK, "llc, encode": _EMIT}
 """The options of llc by what it is run for."""
@@ -42,7 +48,7 @@ def check_encoding(
 
     `label` has the registers of the machine code. Raises RejectedKernel: `llc-physical`
     if llc's verifier refuses the machine IR with these registers, `other-code` if it does
-    not give the code.
+    not give the code and its descriptor.
     """
     try:
         text = write_assignment(recovered.text, machine, normalized, label).text
@@ -53,9 +59,18 @@ def check_encoding(
         data = run_llc(text, recovered.arch, "obj", _EMIT)
     except LlcFailed as failure:
         raise RejectedKernel("llc-physical", failure.message) from None
+    _check_descriptor(recovered, load_code_object(data).kernel(recovered.name).descriptor)
     code = section_of(data, ".text")[recovered.start :]
     made = read_instructions(code, recovered.arch, recovered.start)
     return _other_encodings([i for block in recovered.blocks for i in block.instructions], made)
+
+
+def _check_descriptor(recovered: RecoveredCode, made: Descriptor) -> None:
+    for name in sorted({field.name for field in fields(Descriptor)} - _OTHER_SIZES):
+        own, new = getattr(recovered.descriptor, name), getattr(made, name)
+        if own != new:
+            what = name.replace("_", " ")
+            raise RejectedKernel("other-code", f"the descriptor's {what}: {own}, llc makes {new}")
 
 
 def _accepted(text: str, arch: str, kind: str) -> None:

@@ -14,9 +14,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_.$][\w.$]*", re.ASCII)
 _LEFT_OUT = (
     "cluster-id-x", "cluster-id-y", "cluster-id-z", "completion-action", "default-queue",
     "heap-ptr", "hostcall-ptr", "implicitarg-ptr", "lds-kernel-id", "multigrid-sync-arg",
-    "workitem-id-y", "workitem-id-z",
 )  # fmt: skip
-"""Arguments that no kernel of these has; the arguments of the work-item share one register."""
+"""Arguments that no kernel of these has."""
+_WORK_ITEM_IDS = ("workItemIDX", "workItemIDY", "workItemIDZ")
+"""They share one register, ten bits each."""
 
 _MODES = (
     ("ieee", "ieee"), ("dx10-clamp", "dx10_clamp"),
@@ -63,8 +64,8 @@ def argument_units(descriptor: Descriptor) -> dict[str, tuple[str, int, int]]:
         if present:
             found[name] = ("s", at, 1)
             at += 1
-    found["workItemIDX"] = ("v", 0, 1)
-    return found
+    ids = _WORK_ITEM_IDS[: descriptor.work_item_dimensions]
+    return found | dict.fromkeys(ids, ("v", 0, 1))
 
 
 def attributes(kernel: KernelCode, used: Mapping[str, int]) -> dict[str, str]:
@@ -100,6 +101,7 @@ def attributes(kernel: KernelCode, used: Mapping[str, int]) -> dict[str, str]:
             break
     ids = zip(("x", "y", "z"), descriptor.work_group_ids, strict=True)
     absent = [f"workgroup-id-{axis}" for axis, present in ids if not present]
+    absent += [f"workitem-id-{axis}" for axis in "xyz"[descriptor.work_item_dimensions :]]
     for name, present in (
         ("dispatch-ptr", descriptor.dispatch_pointer),
         ("queue-ptr", descriptor.queue_pointer),
@@ -186,7 +188,9 @@ def _information(kernel: KernelCode) -> list[str]:
         count = 1 if name == PRELOADED else size
         register = "_".join(f"{file}gpr{index}" for index in range(first, first + count))
         kind = f"{{ reg: '${register}'"
-        lines.append(f"    {name}: {kind}{', mask: 1023' if name == 'workItemIDX' else ''} }}")
+        if name in _WORK_ITEM_IDS:
+            kind += f", mask: {1023 << 10 * _WORK_ITEM_IDS.index(name)}"
+        lines.append(f"    {name}: {kind} }}")
     denormals = descriptor.float_mode >> 4
     flags = {name: getattr(descriptor, attribute) for name, attribute in _MODES} | {
         "fp32-input-denormals": bool(denormals & 1),

@@ -30,7 +30,7 @@ from verilocc_bench.backends.amdgpu.recovery.webs import find_webs
 from verilocc_bench.backends.amdgpu.recovery.writing import write_body
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import FixedUnits, PhysicalRegister
-from verilocc_bench.machine.code_object import KernelCode, code_of
+from verilocc_bench.machine.code_object import Descriptor, KernelCode, code_of
 
 PRELOAD_SKIP_BYTES = 256
 """Code before this is for firmware that does not put arguments into registers."""
@@ -51,6 +51,7 @@ class RecoveredCode:
     bases: tuple[PhysicalRegister, ...]
     blocks: tuple[CodeBlock, ...]
     start: int
+    descriptor: Descriptor
 
 
 def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
@@ -64,7 +65,7 @@ def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
     mask = analyse_mask(blocks)
     arguments = [
         unit_number(FixedUnits(file, index, 1))
-        for file, first, count in argument_units(kernel.descriptor).values()
+        for file, first, count in dict.fromkeys(argument_units(kernel.descriptor).values())
         for index in range(first, first + count)
     ]
     webs = find_webs(blocks, mask, arguments)
@@ -72,7 +73,7 @@ def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
     body = write_body(blocks, webs, tuples)
     text = header(kernel, body.classes, _used(blocks)) + "\n".join(body.lines) + "\n...\n"
     bases = tuple(PhysicalRegister(file_of(r.base), index_of(r.base)) for r in tuples.registers)
-    return RecoveredCode(kernel.name, kernel.arch, text, bases, blocks, start)
+    return RecoveredCode(kernel.name, kernel.arch, text, bases, blocks, start, kernel.descriptor)
 
 
 def read_instructions(code: bytes, arch: str, address: int) -> list[RecoveredInstruction]:
