@@ -95,6 +95,45 @@ def test_opcodes_with_rules_of_their_own_and_other_modes_are_refused() -> None:
         kernel_of("s_endpgm", options=".amdhsa_fp16_overflow 1")
 
 
+@pytest.mark.parametrize(
+    ("instruction", "sources", "left"),
+    [
+        ("v_pk_add_f16 v5, v2, v2 clamp", [0x4000_3400], 0x3C00_3800),
+        ("v_pk_max_f16 v5, v2, v2 clamp", [0x3800_4000], 0x3800_3C00),
+        ("v_pk_add_f32 v[2:3], v[2:3], v[2:3] clamp\nv_mov_b32 v5, v3", [0, TWO], ONE),
+        ("v_cvt_f16_f32_e64 v5, v2 clamp", [TWO], 0x3C00),
+        ("v_cvt_f16_f32_e64 v5, v2 clamp", [TWO | 1 << 31], 0),
+        ("v_cvt_f16_f32_sdwa v5, v2 clamp dst_sel:WORD_1 src0_sel:DWORD", [TWO], 0x3C00_0000),
+        ("v_fma_mixlo_f16 v5, v2, v2, v2 clamp", [TWO], 0x3C00),
+        ("v_cvt_f64_f32_e64 v[4:5], v2 clamp", [TWO], 0x3FF0_0000),
+        ("v_cvt_pkrtz_f16_f32 v5, v2, v3 clamp", [TWO, TWO | 1 << 31], 0x3C00),
+        ("v_cvt_f32_f16 v5, 1.0", [], ONE),
+        ("v_dot2_f32_f16 v5, 0, 0, 1.0", [], ONE),
+        ("v_add_co_u32_dpp v5, vcc, v2, v3 quad_perm:[1,1,1,1] row_mask:0xf", [3, 4], 4),
+    ],
+)
+def test_modifiers_change_the_numbers_of_the_result(
+    instruction: str, sources: list[int], left: int
+) -> None:
+    given = [bits(source, 0) for source in sources] or [bits(0)]
+    assert result_of(instruction, *given, denormals=3)[0] == left
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "said"),
+    [
+        ("v_cvt_i32_f32_e64 v1, v2 clamp", "", "a result that is no float"),
+        ("global_load_short_d16_hi v1, v[2:3], off", "", "unknown opcode"),
+        ("buffer_load_ubyte off, s[4:7], 0 lds", "", "bytes and halves loaded to LDS"),
+        ("v_add_f32_e64 v1, v2, v3 mul:2", "", "omod has no effect"),
+        ("v_pk_min_f16 v1, v2, v3", ".amdhsa_ieee_mode 0", "minima without IEEE mode"),
+    ],
+)
+def test_what_hardware_does_otherwise_is_refused(line: str, options: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        kernel_of(f"{line}\ns_endpgm", options=options)
+
+
 def number_of(code: int, mantissa_bits: int) -> float:
     """The number with these 8 bits; 0x80, which has the place of -0, is none."""
     bias = 1 << (6 - mantissa_bits)

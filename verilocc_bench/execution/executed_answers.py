@@ -24,6 +24,7 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.execution import (
+    LDS_BYTES,
     Event,
     Fault,
     MachineExecution,
@@ -104,7 +105,8 @@ class AnswerExecutor:
     `tiles` is how many tiles each dimension of the grid has
     (verilocc_bench.references.launch_for). With `asynchronous` time is made
     adversarial, and the waves run in two orders (`orders`): sums by atomics may differ
-    in their bits between the orders. `step_limit` bounds the wave instructions of a run.
+    in their bits between the orders. `step_limit` bounds the wave instructions of a run,
+    `lds_bytes` the LDS of a work-group.
     """
 
     def __init__(
@@ -116,15 +118,19 @@ class AnswerExecutor:
         tiles: int = TILES,
         asynchronous: bool = True,
         step_limit: int = 50_000_000,
+        lds_bytes: int = LDS_BYTES,
     ) -> None:
         self.kernel = kernel
         self.launch = launch_for(name, parameters, tiles=tiles, sampled=True)
         self.asynchronous, self.step_limit = asynchronous, step_limit
+        self.lds_bytes = lds_bytes
 
     @classmethod
     def of_row(cls, kernel: MachineKernel, row: Row, **options: Any) -> AnswerExecutor:
         """The executor of a row's kernel."""
-        return cls(kernel, row.kernel, json.loads(row.params), **options)
+        # What a kernel has no share of is a fault, as it is zero on hardware.
+        share = json.loads(row.provenance).get("shared_memory_bytes", LDS_BYTES)
+        return cls(kernel, row.kernel, json.loads(row.params), lds_bytes=share, **options)
 
     @cached_property
     def arguments(self) -> list[Any]:
@@ -220,6 +226,7 @@ class AnswerExecutor:
             self.arguments,
             self.launch.grid,
             asynchronous=self.asynchronous,
+            lds_bytes=max(self.lds_bytes, kernel.code.descriptor.lds_bytes),
             order=order,
             step_limit=self.step_limit,
             groups=self.launch.groups,

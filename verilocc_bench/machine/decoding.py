@@ -40,6 +40,7 @@ _LANE_WORDS = {
     "row_mirror": f.ROW_MIRROR, "row_half_mirror": f.ROW_HALF_MIRROR,
 }  # fmt: skip
 _PACKED = f.PACKED_32 | f.PACKED_16
+_FORMATS = {"f16": f.AS_FLOAT_16, "f32": f.AS_FLOAT_32, "f64": f.AS_FLOAT_64}
 _OUTPUTS = {("mul", "2"): 1, ("mul", "4"): 2, ("div", "2"): 3}
 _IMMEDIATE_16 = re.compile(r"s_(?:movk|cmovk|addk|mulk|cmpk_\w\w)_")
 _KEEPS_HIGH_WITH_OP_SEL = {
@@ -278,9 +279,10 @@ def _modifiers(
         if key in {"op_sel", "op_sel_hi", "neg_lo", "neg_hi"}:
             _half_modifier(key, _bits(value), name, opcode, row)
         elif key == "clamp" and opcode.floats and opcode.group != f.COMPARE:
-            row[f.RESULT_MODIFIERS] |= f.CLAMP
+            row[f.RESULT_MODIFIERS] |= f.CLAMP | _format(name) << f.FORMAT_SHIFT
         elif (key, value) in _OUTPUTS and opcode.floats:
             row[f.RESULT_MODIFIERS] |= _OUTPUTS[key, value] << f.OUTPUT_SHIFT
+            row[f.RESULT_MODIFIERS] |= _format(name) << f.FORMAT_SHIFT
         elif key in {"src0_sel", "src1_sel"}:
             selections[int(key[3])] = _SDWA_SELECTIONS[value]
         elif key == "dst_sel":
@@ -293,6 +295,14 @@ def _modifiers(
     if row[f.RESULT_MODIFIERS] >> f.DESTINATION_SHIFT & 7 or to_high:
         row[f.TRAITS] |= f.WRITES_HALF
     return selections
+
+
+def _format(name: str) -> int:
+    """The numbers that an opcode gives: its name has their type before those of its sources."""
+    kind = re.search(r"_((?:[fiub]|fp|bf)\d+)(?=_|$)", name)
+    if kind is None or kind[1] not in _FORMATS:
+        raise Unsupported("clamp or output modifier of a result that is no float")
+    return f.AS_HALVES if name == "v_cvt_pkrtz_f16_f32" else _FORMATS[kind[1]]
 
 
 def _half_modifier(key: str, bits: list[int], name: str, opcode: Opcode, row: CodeRow) -> None:

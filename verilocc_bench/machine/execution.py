@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,15 @@ from verilocc_bench.machine.code_object import CodeObject, KernelCode, load_code
 from verilocc_bench.machine.decoding import Program, decode
 from verilocc_bench.machine.denormal_decoding import flushes_denormals
 from verilocc_bench.machine.disassembly import CodeInstruction, disassemble
-from verilocc_bench.machine.fields import ACCUMULATORS, CLAMP, EXEC, RESULT_MODIFIERS, VCC, VECTOR
+from verilocc_bench.machine.fields import (
+    ACCUMULATORS,
+    CLAMP,
+    EXEC,
+    OUTPUT_SHIFT,
+    RESULT_MODIFIERS,
+    VCC,
+    VECTOR,
+)
 from verilocc_bench.machine.hazards import NEVER
 from verilocc_bench.machine.interpreter import run_work_group
 from verilocc_bench.machine.launch import (
@@ -66,6 +75,9 @@ from verilocc_bench.machine.state import (
 
 LDS_BYTES = 65_536
 """The LDS of a compute unit; a kernel's own share is not always in its descriptor."""
+
+_MINIMUM = re.compile(r"v_(pk_)?(min|max|med)3?_f")
+"""Without IEEE mode a NaN that signals loses to a number."""
 
 STEP_LIMIT_DEFAULT = 200_000_000
 
@@ -296,6 +308,11 @@ def load_kernel(
     program = decode(instructions, code.arch, flushes=flushes)
     if not code.descriptor.dx10_clamp and (program.rows[:, RESULT_MODIFIERS] & CLAMP).any():
         raise InputError(f"kernel {code.name} clamps NaNs to NaN, which is not supported")
+    if code.descriptor.ieee:
+        if (program.rows[:, RESULT_MODIFIERS] >> OUTPUT_SHIFT & 3).any():
+            raise InputError(f"kernel {code.name}: omod has no effect in IEEE mode")
+    elif any(_MINIMUM.match(each.mnemonic) for each in instructions):
+        raise InputError(f"kernel {code.name} needs minima without IEEE mode, which are not there")
     return RunnableKernel(code, program)
 
 

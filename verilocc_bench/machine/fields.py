@@ -60,6 +60,9 @@ OUTPUT_SHIFT = 1
 DESTINATION_SHIFT = 8
 """Three bits of SDWA's dst_sel, as in SELECT_SHIFT; two bits above it of dst_unused."""
 UNUSED_SHIFT = 11
+FORMAT_SHIFT = 13
+"""Two bits: which numbers clamp and output modifier change."""
+AS_FLOAT_32, AS_FLOAT_16, AS_FLOAT_64, AS_HALVES = range(4)
 PAD, EXTEND, PRESERVE = 0, 1, 2
 
 # Lane patterns (DPP).
@@ -73,9 +76,7 @@ PACKED_32, PACKED_16, WRITES_EXEC, TO_HIGH_HALF, KEEP_HIGH_HALF = 1, 2, 4, 8, 16
 FLUSHES_SOURCE, FLUSHES_RESULT = 32, 256
 """Denormal float32 numbers become zero: FLUSHES_SOURCE times 1, 2 and 4 for the three sources."""
 # FLAGS of memory instructions.
-STORES, ATOMIC, RETURNS, TO_LDS, SIGNED, MERGES_LOW, MERGES_HIGH, DATA_HIGH = (
-    1, 2, 4, 8, 16, 32, 64, 128,
-)  # fmt: skip
+STORES, ATOMIC, RETURNS, TO_LDS, SIGNED, DATA_HIGH = 1, 2, 4, 8, 16, 128
 ADDRESS_OFFEN, ADDRESS_IDXEN, ADDRESS_GLOBAL, ADDRESS_SCRATCH, ADDRESS_BUFFER = (
     256, 512, 1024, 2048, 4096,
 )  # fmt: skip

@@ -12,8 +12,6 @@ from verilocc_bench.machine.fields import (
     DATA_HIGH,
     FLAGS,
     LANES,
-    MERGES_HIGH,
-    MERGES_LOW,
     NONE,
     OFFSET,
     OFFSET_1,
@@ -122,15 +120,10 @@ def _land_scalar(state: GroupState, wave: int, slot: int, row: int) -> None:
 def _loaded(
     vectors: Registers, register: int, lane: int, flags: int, size: int, value: int
 ) -> None:
-    """Puts a loaded number into its register, extended or merged with what is there."""
+    """Puts a loaded number into its register, extended."""
     if flags & SIGNED:
         sign = 1 << (8 * size - 1)
         value = (value ^ sign) - sign
-    old = int64(vectors[register, lane])
-    if flags & MERGES_LOW:
-        value = (old & 0xFFFF_0000) | (value & 0xFFFF)
-    elif flags & MERGES_HIGH:
-        value = (old & 0xFFFF) | ((value & 0xFFFF) << 16)
     vectors[register, lane] = uint32(value & 0xFFFF_FFFF)
 
 

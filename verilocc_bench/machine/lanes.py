@@ -20,15 +20,16 @@ from verilocc_bench.machine.fields import (
     A_MODIFIERS,
     A_WIDTH,
     ABSOLUTE,
+    AS_FLOAT_16,
+    AS_FLOAT_64,
+    AS_HALVES,
     BOUND_CONTROL,
     CLAMP,
     DESTINATION_SHIFT,
     EXTEND,
     FIRST_CONSTANT,
     FLAGS,
-    FLOAT_16,
-    FLOAT_64,
-    GROUP,
+    FORMAT_SHIFT,
     HALF_AS_FLOAT,
     HIGH_FROM_HIGH,
     HIGH_HALF,
@@ -225,13 +226,12 @@ def permute_lanes(row: Integers, values: Integers, spare: Integers, execution: i
 
 
 @compiled
-def _finished(value: int, row: Integers) -> int:
-    """A result after output modifier and clamp."""
-    modifiers, group = row[RESULT_MODIFIERS], row[GROUP]
+def _finished(value: int, modifiers: int, numbers: int) -> int:
+    """A result after output modifier and clamp; `numbers` is its format (see FORMAT_SHIFT)."""
     output = (modifiers >> OUTPUT_SHIFT) & 3
-    if group == FLOAT_64:
+    if numbers == AS_FLOAT_64:
         number = float64_of(value)
-    elif group == FLOAT_16:
+    elif numbers == AS_FLOAT_16:
         number = float16_of(value & 0xFFFF)
     else:
         number = float64(float32_of(value))
@@ -243,11 +243,27 @@ def _finished(value: int, row: Integers) -> int:
         number = number * 0.5
     if modifiers & CLAMP:
         number = max(0.0, min(1.0, number)) if not math.isnan(number) else 0.0
-    if group == FLOAT_64:
+    if numbers == AS_FLOAT_64:
         return float64_bits(number)
-    if group == FLOAT_16:
+    if numbers == AS_FLOAT_16:
         return float16_bits(number)
     return float32_bits(float32(number))
+
+
+@compiled
+def finish(row: Integers, result: Integers) -> None:
+    """Applies output modifier and clamp to the results of all lanes."""
+    modifiers = row[RESULT_MODIFIERS]
+    if not modifiers & (CLAMP | (3 << OUTPUT_SHIFT)):
+        return
+    numbers = (modifiers >> FORMAT_SHIFT) & 3
+    for lane in range(LANES):
+        value = result[lane]
+        if numbers == AS_HALVES:
+            high = _finished(value >> 16, modifiers, AS_FLOAT_16)
+            result[lane] = _finished(value, modifiers, AS_FLOAT_16) | (high << 16)
+        else:
+            result[lane] = _finished(value, modifiers, numbers)
 
 
 @compiled
@@ -267,12 +283,9 @@ def _placed(old: int, value: int, modifiers: int) -> int:
 
 @compiled
 def write_result(row: Integers, result: Integers, written: int, vectors: Registers) -> None:
-    """Writes the results of the lanes in `written` to the destination."""
+    """Writes the results of the lanes in `written`, which are finished, to the destination."""
     register, width = row[RESULT] - VECTOR, row[RESULT_WIDTH]
     modifiers, flags = row[RESULT_MODIFIERS], row[FLAGS]
-    if modifiers & (CLAMP | (3 << OUTPUT_SHIFT)):
-        for lane in range(LANES):
-            result[lane] = _finished(result[lane], row)
     if width == 2:
         for lane in range(LANES):
             if (written >> lane) & 1:

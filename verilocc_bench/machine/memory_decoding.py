@@ -172,6 +172,8 @@ def _vector(instruction: CodeInstruction, arch: str, row: CodeRow) -> None:
     row[f.SIZE], row[f.FLAGS] = opcode.size, opcode.flags
     row[f.TRAITS] = f.IS_MEMORY | f.IS_VECTOR_MEMORY
     if to_lds:
+        if opcode.size < 4:
+            raise Unsupported("bytes and halves loaded to LDS")
         row[f.FLAGS] |= f.TO_LDS
         row[f.TRAITS] |= f.READS_M0
     if opcode.flags & f.ATOMIC and words & ({"glc"} if arch == "gfx90a" else {"sc0"}):

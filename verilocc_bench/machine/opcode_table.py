@@ -63,8 +63,7 @@ class Opcode:
 def _kind(width: int, name: str) -> str:
     if width == 2:
         return "f64" if "f64" in name else "b64"
-    is_16 = name.endswith(("_f16", "_i16", "_u16", "_b16")) and not name.startswith("v_cvt_f32")
-    return "b16" if is_16 else "b32"
+    return "b16" if name.endswith(("_f16", "_i16", "_u16", "_b16")) else "b32"
 
 
 def _plain() -> dict[str, Opcode]:
@@ -91,8 +90,11 @@ def _plain() -> dict[str, Opcode]:
                 number_here = 0
             else:
                 number_here = number
+            kinds = tuple(_kind(width, name) for width in sources)
+            if name.startswith("v_dot"):
+                kinds = (*kinds[:2], "b32")  # what is added to
             found[name] = Opcode(
-                group, operation, result, sources, tuple(_kind(w, name) for w in sources),
+                group, operation, result, sources, kinds,
                 traits=traits, number=number_here, floats=group != f.INTEGER,
             )  # fmt: skip
     return found

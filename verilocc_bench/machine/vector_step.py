@@ -44,6 +44,7 @@ from verilocc_bench.machine.integer_operations import (
 from verilocc_bench.machine.lanes import (
     Integers,
     Registers,
+    finish,
     lane_bit,
     permute_lanes,
     read_pair,
@@ -281,6 +282,8 @@ def _packed(
         read_source(row, 1, 1, scalars, vectors, results[1])
     else:
         _compute(row, 1, scalars, vectors, sources, results[1], spare)
+    finish(row, results[0])
+    finish(row, results[1])
     for lane in range(LANES):
         if row[FLAGS] & PACKED_32:
             results[0, lane] = (results[0, lane] & 0xFFFF_FFFF) | (results[1, lane] << 32)
@@ -336,18 +339,22 @@ def vector_step(
         write_result(row, result, written, vectors)
         return
     if group == CARRY:
-        _carry(row, scalars, vectors, sources, result)
+        _carry(row, scalars, vectors, sources, result, spare)
         return
     written = _compute(row, 0, scalars, vectors, sources, result, spare)
+    finish(row, result)
     write_result(row, result, written, vectors)
 
 
 @compiled
 def _carry(
-    row: Integers, scalars: Integers, vectors: Registers, sources: Integers, result: Integers
-) -> None:
-    execution, operation = read_pair(scalars, EXEC), row[OPERATION]
+    row: Integers, scalars: Integers, vectors: Registers,
+    sources: Integers, result: Integers, spare: Integers,
+) -> None:  # fmt: skip
+    written, operation = read_pair(scalars, EXEC), row[OPERATION]
     read_source(row, 0, 0, scalars, vectors, sources[0])
+    if row[LANE_PATTERN]:
+        written = permute_lanes(row, sources[0], spare, written)
     read_source(row, 1, 0, scalars, vectors, sources[1])
     carries_in = 0
     if row[C] != NONE:
@@ -361,9 +368,10 @@ def _carry(
             (carries_in >> lane) & 1,
         )  # fmt: skip
         result[lane] = value
-        if bit and (execution >> lane) & 1:
+        if bit and (written >> lane) & 1:
             mask |= 1 << lane
-    write_result(row, result, execution, vectors)
+    finish(row, result)
+    write_result(row, result, written, vectors)
     write_pair(scalars, row[SECOND], mask)
 
 
