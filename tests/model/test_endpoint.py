@@ -414,6 +414,8 @@ def test_the_newer_name_of_the_limit(serve: Serve, load: Load) -> None:
         for asked in server.asked
     ]
     assert limits == [(99, None), (None, 99), (None, 99)]
+    asks = [ask()] * 8  # at once: most learn the name from another's answer
+    assert len(list(complete(load(serve(answer).address, concurrency=8), *asks))) == 8
 
     for more in (None, '{"max_tokens": 50}'):
         always = serve(in_turn(error(400, complaint)))

@@ -21,6 +21,7 @@ from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.evaluation.asking import sample_seed
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.records import Judged
+from verilocc_bench.model.endpoint import THINKING_TOKENS
 from verilocc_bench.model.language_model import Ask, Completion, Finish
 from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
 from verilocc_bench.settings.language_model import LanguageModelSettings
@@ -79,7 +80,11 @@ def register_allocation(  # noqa: PLR0917  Inspect hands parameters over by name
     `arch` and `family` keep some; several have commas between them. For each
     further `k` there is pass@k. Raises InputError for what `evaluate` refuses.
     """
-    settings = LanguageModelSettings(maximum_tokens=maximum_tokens, prompt_format=prompt_format)
+    settings = LanguageModelSettings(
+        maximum_tokens=maximum_tokens,
+        prompt_format=prompt_format,
+        thinking_tokens=THINKING_TOKENS if maximum_tokens is None else 0,
+    )
     words = get_prompt_format(prompt_format)
     words.check(settings)
     ks = [k] if isinstance(k, int) else sorted(set(k))

@@ -14,6 +14,7 @@ from verilocc_bench.model.reading.reading_allocator import first_conversation
 from verilocc_bench.model.shipped import is_shipped
 from verilocc_bench.settings.command_line import check_flags, read_settings
 from verilocc_bench.settings.language_model import LanguageModelSettings, LocalModelSettings
+from verilocc_bench.settings.prompt_formats import AUTO
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,6 +24,10 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{options.model!r} is not a language model: it is shown no prompt")
     check_flags(options, [options.model or "a prompt"], [kind])
     settings = read_settings(options, kind)
+    if settings.prompt_format == AUTO:
+        raise InputError(f"--prompt-format {AUTO} looks at all kernels of evaluate: name a format")
+    if settings.few_shot:
+        raise InputError("--few-shot is for evaluate, which has a dataset to take examples from")
     problem = load_instance(options)
     if options.model is not None and is_shipped(options.model):
         assert isinstance(settings, LocalModelSettings)

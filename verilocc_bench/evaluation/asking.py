@@ -117,10 +117,13 @@ def _responses(allocator: Allocator, requests: Sequence[Request]) -> Iterator[tu
         yield place, Response(None, FailureKind.CRASHED, "the allocator said nothing")
 
 
-def _summed(attempts: Sequence[Judged]) -> Judged:
-    """The last attempt, with the time and the whole numbers among the details of all.
+_OF_ONE_ATTEMPT = {"examples", "unfit_prompt_tokens"}
 
-    A number that one attempt does not know is not known. The demonstrations are the same in all.
+
+def _summed(attempts: Sequence[Judged]) -> Judged:
+    """The last attempt, with the time and the counts among the details of all.
+
+    A number that one attempt does not know is not known. Demonstrations are the same in all.
     """
     last = attempts[-1]
     if len(attempts) == 1:
@@ -128,8 +131,9 @@ def _summed(attempts: Sequence[Judged]) -> Judged:
     details = dict(last.sample.details)
     for name, value in details.items():
         figures = [each.sample.details.get(name, 0) for each in attempts]
-        if type(value) is int and name != "examples":
-            if all(type(figure) is int for figure in figures):
+        counts = type(value) is int and name not in _OF_ONE_ATTEMPT
+        if counts or name == "log_probability":
+            if all(type(figure) in (int, float) for figure in figures):
                 details[name] = sum(figures)
             elif None in figures:
                 details[name] = None

@@ -120,9 +120,9 @@ def run_folders(path: Path, models: Sequence[str]) -> list[Path]:
     if len(models) == 1:
         return [path]
     names = [re.sub(r"[^\w.-]+", "_", model) for model in models]
-    # Two names may become the same.
+    # Two names may become the same, and names of dots alone are other folders.
     return [
-        path / (name if name == model else f"{name}-{fingerprint(model)[:6]}")
+        path / (name if name == model and name.strip(".") else f"{name}-{fingerprint(model)[:6]}")
         for name, model in zip(names, models, strict=True)
     ]
 

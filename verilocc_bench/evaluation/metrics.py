@@ -65,11 +65,13 @@ def share_interval(shares: Sequence[float]) -> tuple[float, float] | tuple[None,
 
     Wilson's score interval of as many functions with shares of 0 and 1 as would have this
     variance of the mean; (None, None) of nothing. So 9 of 9 have the interval from 0.70 to 1,
-    where a bootstrap's has no width.
+    where a bootstrap's has no width. Nor do shares that hardly vary show more: no interval lies
+    above where it begins if all are 1, or below where it ends if all are 0.
     """
     if not shares:
         return None, None
     count = float(len(shares))
+    least, most = (each / (count + NORMAL_95**2) for each in (NORMAL_95**2, count))
     middle = math.fsum(shares) / count
     variance = math.fsum((share - middle) ** 2 for share in shares) / count
     if variance:
@@ -79,7 +81,8 @@ def share_interval(shares: Sequence[float]) -> tuple[float, float] | tuple[None,
     half = math.sqrt(correction * (middle * (1 - middle) + correction / 4))
     low, high = ((center + side) / (1 + correction) for side in (-half, half))
     # Exact where all are wrong, or all right.
-    return max(0.0, low) if middle else 0.0, min(1.0, high) if middle < 1 else 1.0
+    low = max(0.0, min(low, most)) if middle else 0.0
+    return low, min(1.0, max(high, least)) if middle < 1 else 1.0
 
 
 def seed_interval(counts: Sequence[tuple[int, int]]) -> tuple[float, float] | tuple[None, None]:

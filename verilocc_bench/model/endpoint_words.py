@@ -27,6 +27,8 @@ CONTEXT_WORDINGS = re.compile(
             "exceeds? (the )?context (window|length|size)",  # llama-cpp-python, Ollama
             "longer than the model's context length",  # SGLang
             "longer than the maximum model length",  # vLLM
+            "cannot be greater than max_model_len",  # vLLM: the room asked for alone is too much
+            "exceeds? context limit",  # Anthropic
             r"max_tokens must be at least 1, got -\d",  # vLLM: no room after the prompt
             "inputs` tokens \\+ `max_new_tokens` must be",  # text-generation-inference
             "prompt is too long",

@@ -68,6 +68,7 @@ def _json_object(text: str) -> str:
     """The text of a JSON object, printed in one way."""
     try:
         found = json.loads(text)
+        json.dumps(found, allow_nan=False)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

@@ -55,7 +55,8 @@ class EpisodeRecord:
         if completion.finish is not Finish.CONTEXT:
             self.prompt_tokens = known_sum((self.prompt_tokens, completion.prompt_tokens))
         self.completion_tokens = known_sum((self.completion_tokens, completion.completion_tokens))
-        if completion.text and not completion.log_probabilities:
+        said = completion.text or completion.completion_tokens
+        if said and not completion.log_probabilities:
             self.log_probability = None
         if self.log_probability is not None:
             self.log_probability += sum(completion.log_probabilities)
