@@ -85,6 +85,15 @@ def test_rewards_for_a_trainer(environment: vb.Environment) -> None:
     assert reward(others, kernel=[*SMALL, SMALL[0]]) == [0.0, 0.0, 1.0]
     with pytest.raises(vb.InputError, match="several steps"):
         reward_function(environment.problems, prompt_format="window")
+    with pytest.raises(vb.InputError, match="arch: these choose kernels of a dataset"):
+        vb.Environment(environment.problems, arch="sm_80")
+
+
+def test_a_label_may_be_changed() -> None:
+    one, other = (vb.load_problem(SMALL[0]).label for _ in range(2))
+    assert isinstance(one, dict)
+    one.clear()
+    assert other
 
 
 def test_environments_share_what_is_prepared(environment: vb.Environment) -> None:

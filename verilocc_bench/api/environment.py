@@ -68,6 +68,8 @@ class Environment:
             raise InputError(f"calls: expected a number from 1, not {calls}")
         if isinstance(dataset, str | Path):
             dataset = load_problems(dataset, **where)
+        elif where:
+            raise InputError(f"{', '.join(where)}: these choose kernels of a dataset by its name")
         self.problems = dataset
         self.format = get_prompt_format(prompt_format)
         self.settings = LanguageModelSettings()
@@ -112,7 +114,9 @@ class Environment:
         assert self._problem is not None
         request = Request(self._problem, feedback=self._attempts)
         self._episode = self.format.episode(request, self.settings)
-        ask: Ask = next(self._episode)
+        ask: Ask | None = next(self._episode, None)
+        if ask is None:
+            raise InputError(f"the format {self.format.name} asks nothing about {self._problem.id}")
         return _chat(ask.messages)
 
     def _judged(self, problem: Problem, response: Response) -> Step:

@@ -109,7 +109,9 @@ def evaluate(
 def _check_models(models: Sequence[AnyModel], jobs: int) -> None:
     """Raises InputError for no model, one that is given twice, or one for this process alone."""
     if len({model_name(each) for each in models}) != len(models):
-        raise InputError("the same model is given twice")
+        raise InputError(
+            "a model is given twice, or two have one name: ask each in a call of its own"
+        )
     if not models:
         raise InputError("expected a model")
     alone = [model_name(each) for each in models if not can_be_imported(each)]

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
+import sysconfig
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Generic, Protocol
 
 from verilocc_bench.evaluation.fingerprints import UNKNOWN, fingerprint
+from verilocc_bench.evaluation.models.local_sources import sources_fingerprint
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol)
@@ -46,9 +49,22 @@ def revision_of_object(model: object) -> str:
     named: Any = model if hasattr(model, "__module__") else type(model)
     package = str(named.__module__).partition(".")[0]
     try:
-        return fingerprint(_Description(package).of(model))
+        described = [_Description(package).of(model), *_sources(model)]
+        return fingerprint(described if len(described) > 1 else described[0])
     except (_OpaqueError, RecursionError, ValueError):  # an empty cell of a closure
         return UNKNOWN
+
+
+def _sources(model: Any) -> list[str]:
+    """A hash of the files that define a model, and of what they import from the same folder."""
+    while isinstance(model, functools.partial | MethodType):
+        model = model.func if isinstance(model, functools.partial) else model.__self__
+    name = str(getattr(model, "__module__", None) or type(model).__module__)
+    path = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+    installed = path.is_relative_to(sysconfig.get_path("stdlib")) or "-packages" in str(path)
+    if name == "__main__" or installed or not path.is_file():
+        return []
+    return [sources_fingerprint(name, path.resolve())]
 
 
 class _OpaqueError(Exception):
@@ -132,7 +148,15 @@ class _Description:
 def _code(code: CodeType, names: set[str]) -> Any:
     """What the code does; adds the names that it looks up, as globals or attributes."""
     names.update(code.co_names)
-    constants = [
-        _code(each, names) if isinstance(each, CodeType) else repr(each) for each in code.co_consts
-    ]
+    constants = [_constant(each, names) for each in code.co_consts]
     return [code.co_code.hex(), code.co_exceptiontable.hex(), list(code.co_names), constants]
+
+
+def _constant(value: Any, names: set[str]) -> Any:
+    if isinstance(value, CodeType):
+        return _code(value, names)
+    if isinstance(value, tuple | frozenset):
+        parts = [json.dumps(_constant(each, names)) for each in value]
+        # Sets of texts have another order in each process.
+        return [type(value).__name__, *(parts if isinstance(value, tuple) else sorted(parts))]
+    return repr(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -270,9 +271,10 @@ def _of_row(row: Row, place: DatasetPlace) -> Problem:
         parse_function(row.normalized, f"row {row.id}"),
         row.normalized,
         title=f"{row.kernel} {row.id}",
-        label=row.label,
+        # Copies: rows are kept for all who load them.
+        label=copy.deepcopy(row.label),
         label_source=row.label_source,
-        alternatives=row.other_labels,
+        alternatives=copy.deepcopy(row.other_labels),
         row=row,
         place=place,
     )

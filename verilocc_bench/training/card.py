@@ -16,6 +16,7 @@ import yaml
 from tabulate import tabulate
 
 from verilocc_bench.dataset import EMBEDDED, Row, embedded_path, is_local, load_rows, rows_hash
+from verilocc_bench.dataset.reader import split_name
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.evaluation.table import number, percent
@@ -103,7 +104,8 @@ def write_card(
         raise InputError(message, source=dataset)
     overlaps = None
     if is_local(dataset):
-        place = embedded_path() if dataset == EMBEDDED else Path(dataset)
+        name = split_name(dataset)[0]
+        place = embedded_path() if name == EMBEDDED else Path(name)
         overlaps = find_overlaps(place, rows, training.recipe["split"])
     documents = [_results_of(path, folder) for path in results]
     parts = [

@@ -88,7 +88,8 @@ def train(settings: dict[str, Any], options: argparse.Namespace) -> None:
                 part = network(**row, use_cache=False).loss / count
             part.backward()
             loss += float(part)
-        torch.nn.utils.clip_grad_norm_(weights, wanted["gradient_norm"])
+        if wanted["gradient_norm"]:
+            torch.nn.utils.clip_grad_norm_(weights, wanted["gradient_norm"])
         optimizer.step()
         optimizer.zero_grad()
         state["step"], state["row"] = state["step"] + 1, state["row"] + count
