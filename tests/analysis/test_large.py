@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from verilocc_bench.analysis import AllocationProblem, block_order, liveness
+from verilocc_bench.analysis import AllocationProblem, block_order, liveness, loops
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import text_parser
 
@@ -106,6 +106,9 @@ def test_what_is_too_tangled_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(block_order, "VISITS_OF_A_BLOCK", 1)
     with pytest.raises(InputError, match="edges between the 50 blocks are too tangled"):
         _ = function(GRAPHS["there and back"](50)).liveness
+    monkeypatch.setattr(loops, "BLOCKS", 100)
+    with pytest.raises(InputError, match="all have more than 100 blocks"):
+        loops.natural_loops(_nested(50))
 
 
 def test_more_registers_and_instructions_than_sets_can_hold(

@@ -56,6 +56,7 @@ REFUSED = {
     AMD + "class V2 2 v/2\nclass V 1 v\nbb0\n%0:V2=A\n%1:V=A %1,%0~0\n": (
         "bb0 instruction 1 ties 2 lanes to 1"
     ),
+    AMD + "bb0(v1)\nv2=A v1~0\n": "bb0 instruction 0 ties two physical registers",
     AMD + "class W 1 v\nbb0\n%0=A\n": (
         "class 'W' goes beyond its budget, or is another spelling of 'V'"
     ),

@@ -113,6 +113,11 @@ def test_parallel_moves_read_before_they_write() -> None:
     assert check(body, "v4 v5", insert(swap, swap)) == ()
 
 
+def test_a_destination_that_is_named_often_costs_nothing() -> None:
+    many = insert(*[move([0, 1], *[("%0", "%0")] * 9)] * 40)
+    assert len(check("bb0\n%0=A\nB %0\n", "v4", many)) == 40
+
+
 def test_a_cycle_of_three() -> None:
     body = "bb0\n%0=A\n%1=B\n%2=C\nD %0,%1,%2\n"
     turn = move([0, 3], ("%0", "%1"), ("%1", "%2"), ("%2", "%0"))

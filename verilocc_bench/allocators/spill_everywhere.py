@@ -19,12 +19,12 @@ from verilocc_bench.allocators.linear_scan import linear_scan, scan_order
 from verilocc_bench.allocators.protocol import answer_from_assignment
 from verilocc_bench.allocators.spill_code import Home, insert_spill_code, natural_class, unspillable
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import DEEPEST, LOOP_WEIGHT
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment, RegisterClass, VirtualLanes
 
 VGPR, AGPR = "v", "a"
-LOOP_WEIGHT = 10
 ATTEMPTS = 10
 
 
@@ -89,7 +89,7 @@ class _Spiller:
         """The lanes that the spill code of each register would transfer, weighted by loop depth."""
         costs = dict.fromkeys(range(len(self.problem.function.virtual_registers)), 0)
         for block, _, instruction in self.problem.function.instructions():
-            weight = LOOP_WEIGHT ** self.problem.loop_depths[block]
+            weight = LOOP_WEIGHT ** min(self.problem.loop_depths[block], DEEPEST)
             for operand in instruction.definitions + instruction.uses:
                 if isinstance(operand.location, VirtualLanes):
                     costs[operand.location.register] += weight * operand.location.count

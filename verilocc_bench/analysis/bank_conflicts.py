@@ -16,6 +16,8 @@ Sources = tuple[tuple[str, int], ...]
 
 LOOP_WEIGHT = 10
 """An instruction counts this many times more for each loop around it."""
+DEEPEST = 6
+"""Searches and splitting count no more loops, so that their sums stay small numbers."""
 
 
 @dataclass(frozen=True, slots=True)

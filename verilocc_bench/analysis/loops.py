@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from verilocc_bench.analysis.block_order import reverse_postorders
+from verilocc_bench.errors import InputError
+
+BLOCKS = 10_000_000
+"""The most blocks of all loops together, which take 1 GiB."""
 
 
 def loop_depths(successors: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -22,7 +26,8 @@ def loop_depths(successors: Sequence[Sequence[int]]) -> tuple[int, ...]:
 def natural_loops(successors: Sequence[Sequence[int]]) -> list[set[int]]:
     """The blocks of each natural loop.
 
-    `successors[block]` are the successors of a block; block 0 is the entry.
+    `successors[block]` are the successors of a block; block 0 is the entry. Raises InputError
+    for loops that have too many blocks together.
     """
     order = reverse_postorders(successors)[0]
     position = {block: index for index, block in enumerate(order)}
@@ -32,11 +37,16 @@ def natural_loops(successors: Sequence[Sequence[int]]) -> list[set[int]]:
             predecessors[successor].append(block)
     dominator = _immediate_dominators(order, position, predecessors)
     loops: dict[int, set[int]] = {}
+    count = 0
     for block in order:
         for successor in successors[block]:
             if _dominates(successor, block, dominator, position):
                 body = loops.setdefault(successor, {successor})
+                count -= len(body)
                 _collect(block, body, predecessors)
+                count += len(body)
+                if count > BLOCKS:
+                    raise InputError(f"loops in loops: all have more than {BLOCKS:,} blocks")
     return list(loops.values())
 
 

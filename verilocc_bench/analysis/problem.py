@@ -141,6 +141,9 @@ def _check_against_target(function: Function, target: Target) -> None:
                     f"bb{block} instruction {index} ties {use.location.count} lanes to "
                     f"{definition.location.count}"
                 )
+            tied = use.location, definition.location
+            if all(isinstance(each, FixedUnits) for each in tied) and tied[0] != tied[1]:
+                raise InputError(f"bb{block} instruction {index} ties two physical registers")
 
 
 def _check_guards(function: Function, target: Target) -> None:

@@ -149,7 +149,8 @@ class Verdict:
     def __str__(self) -> str:
         if not self.valid:
             count = f"{'at least ' if self.uncounted else ''}{self.findings_count} findings"
-            return f"wrong: {count}, first: {self.findings[0].message}"
+            first = f", first: {self.findings[0].message}" if self.findings else ""
+            return f"wrong: {count}{first}"
         if self.registers_used is None:
             return "valid"
         files = ", ".join(f"{name} {count}" for name, count in self.registers_used.items())

@@ -18,11 +18,10 @@ import numpy as np
 
 from verilocc_bench.allocators.search.placement_model import Integers, PlacementModel
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
+from verilocc_bench.analysis.bank_conflicts import DEEPEST, LOOP_WEIGHT
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
 from verilocc_bench.settings.search import Objective
 
-_DEEPEST = 6
 """The largest loop depth that counts, so that sums stay small."""
 
 NodePlace = tuple[int, int]
@@ -98,7 +97,7 @@ def collect_items(model: PlacementModel, weights: Weights) -> Items:
 
 def loop_weight(problem: AllocationProblem, block: int) -> int:
     """How many times an item of a block counts: ten times more for each loop around it."""
-    return int(LOOP_WEIGHT ** min(problem.loop_depths[block], _DEEPEST))
+    return int(LOOP_WEIGHT ** min(problem.loop_depths[block], DEEPEST))
 
 
 def _place(model: PlacementModel, operand: Operand) -> NodePlace | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
+from verilocc_bench.analysis.bank_conflicts import DEEPEST, LOOP_WEIGHT
 from verilocc_bench.edits import VectorPlaces, last_place
 from verilocc_bench.targets import MaskChange
 
@@ -55,8 +55,8 @@ class Sites:
 
     def weight(self, block: int) -> int:
         """The weight of one lane in a block."""
-        return int(LOOP_WEIGHT ** self.depths[block])
+        return int(LOOP_WEIGHT ** min(self.depths[block], DEEPEST))
 
     def edge_weight(self, source: int, target: int) -> int:
         """The weight of one lane on an edge."""
-        return int(LOOP_WEIGHT ** self._edge_depth(source, target))
+        return int(LOOP_WEIGHT ** min(self._edge_depth(source, target), DEEPEST))

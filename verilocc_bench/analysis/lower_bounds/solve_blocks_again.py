@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DETERMINISTIC_TIME = 60.0
 
+TOO_MANY = "there are too many ways to fill blocks: expected fewer cliques"
 MOST_FILLINGS = 100_000
 
 Cell = tuple[int, int]
@@ -91,7 +92,10 @@ def no_filling_exists(problem: AllocationProblem, refutation: Refutation) -> boo
     size = max((kind.length for kind, _ in pieces), default=1)
     counts: dict[BlockPlace, cp_model.LinearExprT] = dict(_places(problem, refutation, size, cuts))
     while size > 1:
-        counts = _fill(model, counts, _of_length(pieces, size), problem)
+        try:
+            counts = _fill(model, counts, _of_length(pieces, size), problem)
+        except RecursionError:  # each piece that fits beside others is a call
+            raise InputError(TOO_MANY) from None
         size //= 2
     _fill_units(model, counts, _of_length(pieces, 1))
     solver = new_solver(DETERMINISTIC_TIME, seed=1)
@@ -180,7 +184,7 @@ def _fill(
         for held, full in place.fillings(list(pieces)):
             fillings += 1
             if fillings > MOST_FILLINGS:
-                raise InputError("there are too many ways to fill blocks: expected fewer cliques")
+                raise InputError(TOO_MANY)
             ways.append(model.new_int_var(0, most, ""))
             for sort in held:
                 inside[sort].append(ways[-1])

@@ -254,10 +254,11 @@ class Flow:
             rows[lane] = self.diagrams.transform(
                 rows[lane], lambda places: _copied(places, step.pairs, lost)
             )
-        for destination, _ in step.pairs:
-            contents[destination] = []
+        # A wrong move may name a destination many times.
+        found: dict[int, dict[int, None]] = {destination: {} for destination, _ in step.pairs}
         for destination, source in step.pairs:
-            contents[destination] += sources[source]
+            found[destination] |= dict.fromkeys(sources[source])
+        contents.update((destination, list(lanes)) for destination, lanes in found.items())
 
     def _over_edge(
         self, block: int, successor: int, state: FlowState

@@ -154,18 +154,21 @@ class Lanes:
             exposed.append(read)
             kept.append(~written)
         successors = [block.successors for block in self.function.blocks]
+        before: list[list[int]] = [[] for _ in successors]
+        for index, following in enumerate(successors):
+            for successor in following:
+                before[successor].append(index)
         needed = list(exposed)
-        changed = True
-        while changed:
-            changed = False
-            for index in range(len(needed) - 1, -1, -1):
-                after = 0
-                for successor in successors[index]:
-                    after |= needed[successor]
-                now = exposed[index] | after & kept[index]
-                if now != needed[index]:
-                    needed[index] = now
-                    changed = True
+        pending = dict.fromkeys(range(len(needed)))
+        while pending:
+            index, _ = pending.popitem()
+            after = 0
+            for successor in successors[index]:
+                after |= needed[successor]
+            now = exposed[index] | after & kept[index]
+            if now != needed[index]:
+                needed[index] = now
+                pending |= dict.fromkeys(before[index])
         return tuple(tuple(_bits(mask)) for mask in needed)
 
     @cached_property
