@@ -95,4 +95,10 @@ def _pages(number: int, run: ReportedRun) -> Iterator[SamplePage]:
                 told = re.sub(r"\W", "_", key[1], flags=re.ASCII)[:40]
                 told += "" if told == key[1] else f"-{place}"
                 name = f"{number}-{told}-{key[2]}.html"
-                yield SamplePage(run.name, record, transcripts[key], name)
+                page = SamplePage(run.name, record, transcripts[key], name)
+                try:
+                    _ = page.findings, page.said
+                except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                    told = "expected what evaluate writes as verdict and details"
+                    raise InputError(told, source=path, line=place) from None
+                yield page

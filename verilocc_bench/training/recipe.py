@@ -83,10 +83,7 @@ class ExampleSource:
     def __post_init__(self) -> None:
         get_prompt_format(self.format)
         parse_label(self.label)
-        for arch in self.archs:
-            if arch not in TARGETS:
-                known = ", ".join(TARGETS)
-                raise InputError(f"source {self.format!r}: unknown arch {arch!r}; known: {known}")
+        _check_architectures(f"source {self.format!r}", self.archs)
         has_windows = get_prompt_format(self.format).has_windows
         if self.new_registers and not has_windows:
             raise InputError(f"source {self.format!r}: new_registers are for formats with windows")
@@ -96,6 +93,12 @@ class ExampleSource:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"source {self.format!r}: {name} must be at least {least}")
+
+
+def _check_architectures(what: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in TARGETS:
+            raise InputError(f"{what}: unknown arch {name!r}; known: {', '.join(TARGETS)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,11 @@ class Reward:
             raise InputError("reward: format: expected one whose answer is whole, such as 'whole'")
         if self.generations < 2 or self.maximum_answer_tokens < 1:
             raise InputError("reward: expected at least 2 generations and 1 maximum_answer_tokens")
+        if self.functions is not None and self.functions < 1:
+            raise InputError("reward: functions must be at least 1")
+        if self.temperature <= 0 or self.beta < 0:
+            raise InputError("reward: expected a temperature above 0, and beta from 0")
+        _check_architectures("reward", self.archs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,8 @@ def verdict_trainer(setting: Setting, rows: Sequence[Row], verdicts: Verdicts) -
     wanted, options = recipe.reward, recipe.training
     assert wanted is not None
     kernels = chosen_rows(wanted, rows, recipe.seed)
+    if not kernels:
+        raise InputError("reward: no kernel is of these archs and families")
     chosen = [row.id for row in kernels]
     prompts, reward = verdicts(chosen, wanted.format)
     codec = TokenCodec(tokenizer, frozenset(), None, "the tokenizer")

@@ -317,7 +317,9 @@ def test_a_compiled_kernel_is_recovered_and_computes_the_same_in_other_registers
     assert kernel.label is not None
     other = BUILT_IN["linear-scan"].allocate(Request(kernel.problem))
     for answer in (Answer(kernel.label), Answer(assignment_alone(other))):
-        executed = AnswerExecutor.of_row(kernel, row).execute(answer, with_bits=False)
+        executor = AnswerExecutor.of_row(kernel, row)
+        assert executor.lds_bytes == 0  # it has no share of LDS
+        executed = executor.execute(answer, with_bits=False)
         assert executed.outcome == "right numbers", executed.why
 
 
