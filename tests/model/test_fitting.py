@@ -101,3 +101,4 @@ def test_a_prompt_is_printed(run: CommandLine) -> None:
     assert "the first of its prompts" in shown.err
     assert "no tokenizer without --model" in shown.err
     run.refuses(["prompt", "283d953e61cef95c", "--model", "linear-scan"], "is not a language model")
+    run.refuses(["prompt", "283d953e61cef95c", "--few-shot", "2"], "--few-shot is for evaluate")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.command_line import CommandLine
 from tests.model.tiny_models import byte_level_tokenizer, load, save_model
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.model.advice import Advice
@@ -118,11 +119,12 @@ def test_a_spoilt_folder_is_one_line(
     assert str(copy) in str(caught.value)
 
 
-def test_what_the_model_says_of_itself(folder: Path, copy: Path) -> None:
+def test_what_the_model_says_of_itself(folder: Path, copy: Path, run: CommandLine) -> None:
     assert load(folder).advice == Advice()
     told = {"prompt_format": "window", "sampling": "priority", "backtracks": 7, "other": []}
     _set(verilocc_bench=told)(copy)
     assert load(copy).advice == Advice("window", SamplingStrategy.PRIORITY)
+    assert "window, the first" in run("prompt", "283d953e61cef95c", "--model", str(copy)).err
     _set(verilocc_bench={"window_registers": 4})(copy)
     assert load(copy).advice == Advice(window_registers=4)
     assert Advice.from_json(Advice(window_registers=4).to_json(), "x") == Advice(window_registers=4)

@@ -9,7 +9,7 @@ from verilocc_bench.allocators import Request
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import settings_kind
-from verilocc_bench.model.allocator import first_format
+from verilocc_bench.model.allocator import advised, first_format
 from verilocc_bench.model.reading.reading_allocator import first_conversation
 from verilocc_bench.model.shipped import is_shipped
 from verilocc_bench.settings.command_line import check_flags, read_settings
@@ -33,14 +33,17 @@ def run(options: argparse.Namespace) -> int:
         assert isinstance(settings, LocalModelSettings)
         print(first_conversation(options.model, Request(problem), settings))
         return 0
-    words = first_format(settings.prompt_format)
-    ask = next(words.episode(Request(problem), settings))
-    text = "\n\n".join(f"[{message.role}]\n{message.content}" for message in ask.messages)
-    count = "no tokenizer here" if options.model else "no tokenizer without --model"
+    words, read = first_format(settings.prompt_format), None
     if options.model is not None and isinstance(settings, LocalModelSettings):
         from verilocc_bench.model.transformers_model import load_codec
 
-        codec, context = load_codec(options.model, settings)
+        read = load_codec(options.model, settings)
+        words, settings = advised(settings, read[2])
+    ask = next(words.episode(Request(problem), settings))
+    text = "\n\n".join(f"[{message.role}]\n{message.content}" for message in ask.messages)
+    count = "no tokenizer here" if options.model else "no tokenizer without --model"
+    if read is not None:
+        codec, context, _ = read
         text = codec.text(ask.messages)
         room = "" if context is None else f" of the model's {context:,}"
         count = f"{len(codec.prompt(ask.messages)):,} tokens{room}"

@@ -29,6 +29,7 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
+from verilocc_bench.model.advice import Advice
 from verilocc_bench.model.conversation import Conversation, Lane, converse
 from verilocc_bench.model.fitting import Fitting
 from verilocc_bench.model.language_model import (
@@ -75,14 +76,20 @@ def language_model_allocator(name: str, settings: LocalModelSettings) -> Languag
     from verilocc_bench.model.transformers_model import load_transformers_model
 
     model = load_transformers_model(name, settings)
-    advice = model.advice
-    if settings.prompt_format is None and advice.prompt_format is not None:
-        prompt_format = get_prompt_format(advice.prompt_format)
+    prompt_format, settings = advised(settings, model.advice)
+    return LanguageModelAllocator(name, model, prompt_format, settings)
+
+
+def advised(
+    settings: LocalModelSettings, advice: Advice
+) -> tuple[PromptFormat, LocalModelSettings]:
+    """The format that a model is asked in, and the settings with its advice where they are open."""
+    prompt_format = first_format(settings.prompt_format or advice.prompt_format)
     if settings.strategy is None and not settings.guided:
         settings = replace(settings, strategy=advice.sampling)
     if settings.window_registers is None and prompt_format.has_windows:
         settings = replace(settings, window_registers=advice.window_registers)
-    return LanguageModelAllocator(name, model, prompt_format, settings)
+    return prompt_format, settings
 
 
 def first_format(name: str | None) -> PromptFormat:

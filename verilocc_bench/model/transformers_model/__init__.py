@@ -14,6 +14,7 @@ from verilocc_bench.model.transformers_model.model_files import check_model_fold
 from verilocc_bench.settings.language_model import Engine, LocalModelSettings
 
 if TYPE_CHECKING:
+    from verilocc_bench.model.advice import Advice
     from verilocc_bench.model.transformers_model.model import TransformersModel
     from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 
@@ -38,8 +39,8 @@ def load_transformers_model(name: str, settings: LocalModelSettings) -> Transfor
     return load_model(name, settings)
 
 
-def load_codec(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None]:
-    """The tokenizer of a model, and how many tokens the model can see; no weights are read."""
+def load_codec(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None, Advice]:
+    """A model's tokenizer, how many tokens it can see, and its advice; no weights are read."""
     _check(name, settings)
     from verilocc_bench.model.transformers_model.loading import load_tokens
 

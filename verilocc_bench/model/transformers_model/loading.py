@@ -75,15 +75,16 @@ def _ready(
         return module.to(device).eval()
 
 
-def load_tokens(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None]:
-    """(codec, context) of a model whose weights are not read."""
+def load_tokens(name: str, settings: LocalModelSettings) -> tuple[TokenCodec, int | None, Advice]:
+    """(codec, context, advice) of a model whose weights are not read."""
     trust = settings.trust_remote_code
     place, _ = _files(name, settings.model_revision, trust)
     with _quiet():
         configuration = _configuration(name, place, trust)
         tokenizer = _tokenizer(name, place, trust)
     codec = _codec(tokenizer, _end_tokens(configuration, tokenizer), settings, name)
-    return codec, context_of(configuration.get_text_config())
+    advice = Advice.from_json(getattr(configuration, CONFIGURATION_KEY, None), name)
+    return codec, context_of(configuration.get_text_config()), advice
 
 
 def _codec(
