@@ -108,7 +108,7 @@ def corrected(name: str) -> str:
     if name in CORRECTIONS:
         return CORRECTIONS[name]
     text = texts()[name]
-    if name.startswith("v_div_fixup"):
+    if name in {"v_div_fixup_f32", "v_div_fixup_f64"}:
         kind = name[-3:]
         overflow = f"OVERFLOW_{kind.upper()}"
         return text.replace(

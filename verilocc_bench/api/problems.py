@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -272,9 +271,9 @@ def _of_row(row: Row, place: DatasetPlace) -> Problem:
         row.normalized,
         title=f"{row.kernel} {row.id}",
         # Copies: rows are kept for all who load them.
-        label=copy.deepcopy(row.label),
+        label=None if row.label is None else dict(row.label),
         label_source=row.label_source,
-        alternatives=copy.deepcopy(row.other_labels),
+        alternatives={source: dict(each) for source, each in row.other_labels.items()},
         row=row,
         place=place,
     )

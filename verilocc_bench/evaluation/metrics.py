@@ -65,8 +65,8 @@ def share_interval(shares: Sequence[float]) -> tuple[float, float] | tuple[None,
 
     Wilson's score interval of as many functions with shares of 0 and 1 as would have this
     variance of the mean; (None, None) of nothing. So 9 of 9 have the interval from 0.70 to 1,
-    where a bootstrap's has no width. Nor do shares that hardly vary show more: no interval lies
-    above where it begins if all are 1, or below where it ends if all are 0.
+    where a bootstrap's has no width. Shares that hardly vary show no more: the interval begins
+    no higher than if all were 1, and ends no lower than if all were 0.
     """
     if not shares:
         return None, None

@@ -66,6 +66,7 @@ FLOAT16_OPCODES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "v_min3_f16": (MINIMUM3, 1, (1, 1, 1)),
     "v_max3_f16": (MAXIMUM3, 1, (1, 1, 1)),
     "v_med3_f16": (MEDIAN3, 1, (1, 1, 1)),
+    "v_div_fixup_f16": (DIVIDE_FIXUP, 1, (1, 1, 1)),
     "v_fract_f16": (FRACTION, 1, (1,)),
     "v_trunc_f16": (TRUNCATE, 1, (1,)),
     "v_ceil_f16": (CEILING, 1, (1,)),
@@ -266,6 +267,24 @@ def _extreme16(operation: int, a: int, b: int, c: int) -> int:
 
 
 @compiled
+def _divide_fixup16(a: int, b: int, c: int) -> int:
+    """V_DIV_FIXUP_F16 of the quotient, the denominator and the numerator, on bits."""
+    denominator, numerator = float16_of(b), float16_of(c)
+    if math.isnan(numerator):
+        return c | 0x200
+    if math.isnan(denominator):
+        return b | 0x200
+    if (denominator == 0 and numerator == 0) or (math.isinf(denominator) and math.isinf(numerator)):
+        return 0xFE00
+    result = a & 0x7FFF
+    if denominator == 0 or math.isinf(numerator):
+        result = 0x7C00
+    elif math.isinf(denominator) or numerator == 0:
+        result = 0
+    return result | ((b ^ c) & 0x8000)
+
+
+@compiled
 def float16_operation(operation: int, a: int, b: int, c: int) -> int:
     """The result of an instruction for one lane, in 16 bits.
 
@@ -278,6 +297,8 @@ def float16_operation(operation: int, a: int, b: int, c: int) -> int:
         return float16_bits(float64(a & 0xFFFF))
     if MINIMUM <= operation <= MEDIAN3:
         return _extreme16(operation, a & 0xFFFF, b & 0xFFFF, c & 0xFFFF)
+    if operation == DIVIDE_FIXUP:
+        return _divide_fixup16(a & 0xFFFF, b & 0xFFFF, c & 0xFFFF)
     x, y, z = _number16(a), _number16(b), _number16(c)
     if operation == TO_U:
         return saturated(x, 0.0, 65535.0)
