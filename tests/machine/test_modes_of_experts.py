@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,7 +16,11 @@ ONE, TWO, HALF = 0x3F80_0000, 0x4000_0000, 0x3F00_0000
 
 
 def result_of(
-    instruction: str, *sources: NDArray[np.uint32], denormals: int = 0, before: int = 0
+    instruction: str,
+    *sources: NDArray[np.uint32],
+    denormals: int = 0,
+    before: int = 0,
+    options: str = "",
 ) -> NDArray[np.uint32]:
     """What an instruction on v2, v3 and v4 leaves in v5, for up to 64 lanes."""
     count = len(sources)
@@ -35,6 +41,7 @@ def result_of(
         s_endpgm
         """,
         denormals=denormals,
+        options=options,
     )
     given = np.zeros((count, 64), np.uint32)
     for row, source in zip(given, sources, strict=True):
@@ -95,28 +102,30 @@ def test_opcodes_with_rules_of_their_own_and_other_modes_are_refused() -> None:
         kernel_of("s_endpgm", options=".amdhsa_fp16_overflow 1")
 
 
+@pytest.mark.parametrize("case", Path(__file__).with_name("modifiers.txt").read_text().splitlines())
+def test_modifiers_change_the_numbers_of_the_result(case: str) -> None:
+    instruction, sources, left = case.split(" | ")
+    given = [bits(int(source, 16), 0) for source in sources.split()] or [bits(0)]
+    assert result_of(instruction.replace(" / ", "\n"), *given, denormals=3)[0] == int(left, 16)
+
+
 @pytest.mark.parametrize(
-    ("instruction", "sources", "left"),
+    ("instruction", "sources", "in_mode", "without"),
     [
-        ("v_pk_add_f16 v5, v2, v2 clamp", [0x4000_3400], 0x3C00_3800),
-        ("v_pk_max_f16 v5, v2, v2 clamp", [0x3800_4000], 0x3800_3C00),
-        ("v_pk_add_f32 v[2:3], v[2:3], v[2:3] clamp\nv_mov_b32 v5, v3", [0, TWO], ONE),
-        ("v_cvt_f16_f32_e64 v5, v2 clamp", [TWO], 0x3C00),
-        ("v_cvt_f16_f32_e64 v5, v2 clamp", [TWO | 1 << 31], 0),
-        ("v_cvt_f16_f32_sdwa v5, v2 clamp dst_sel:WORD_1 src0_sel:DWORD", [TWO], 0x3C00_0000),
-        ("v_fma_mixlo_f16 v5, v2, v2, v2 clamp", [TWO], 0x3C00),
-        ("v_cvt_f64_f32_e64 v[4:5], v2 clamp", [TWO], 0x3FF0_0000),
-        ("v_cvt_pkrtz_f16_f32 v5, v2, v3 clamp", [TWO, TWO | 1 << 31], 0x3C00),
-        ("v_cvt_f32_f16 v5, 1.0", [], ONE),
-        ("v_dot2_f32_f16 v5, 0, 0, 1.0", [], ONE),
-        ("v_add_co_u32_dpp v5, vcc, v2, v3 quad_perm:[1,1,1,1] row_mask:0xf", [3, 4], 4),
+        ("v_max_f32 v5, v2, v3", [0x7FA0_0000, ONE], 0x7FE0_0000, ONE),
+        ("v_min_f32 v5, v2, v3", [ONE, 0xFF80_0001], 0xFFC0_0001, ONE),
+        ("v_max_f16 v5, v2, v3", [0x7D00, 0x3C00], 0x7F00, 0x3C00),
+        ("v_pk_min_f16 v5, v2, v3", [0x7D00_3C00, 0x3C00_4000], 0x7F00_3C00, 0x3C00_3C00),
+        ("v_min_f32 v5, v2, v3", [0x7FC0_0000, ONE], ONE, ONE),
     ],
 )
-def test_modifiers_change_the_numbers_of_the_result(
-    instruction: str, sources: list[int], left: int
+def test_a_nan_that_signals_wins_in_ieee_mode(
+    instruction: str, sources: list[int], in_mode: int, without: int
 ) -> None:
-    given = [bits(source, 0) for source in sources] or [bits(0)]
-    assert result_of(instruction, *given, denormals=3)[0] == left
+    given = [bits(source) for source in sources]
+    assert result_of(instruction, *given, denormals=3)[0] == in_mode
+    off = ".amdhsa_ieee_mode 0"
+    assert result_of(instruction, *given, denormals=3, options=off)[0] == without
 
 
 @pytest.mark.parametrize(
@@ -126,7 +135,7 @@ def test_modifiers_change_the_numbers_of_the_result(
         ("global_load_short_d16_hi v1, v[2:3], off", "", "unknown opcode"),
         ("buffer_load_ubyte off, s[4:7], 0 lds", "", "bytes and halves loaded to LDS"),
         ("v_add_f32_e64 v1, v2, v3 mul:2", "", "omod has no effect"),
-        ("v_pk_min_f16 v1, v2, v3", ".amdhsa_ieee_mode 0", "minima without IEEE mode"),
+        ("v_add_f16_e64 v1, v2, v3 mul:2", ".amdhsa_ieee_mode 0", "omod has no effect"),
     ],
 )
 def test_what_hardware_does_otherwise_is_refused(line: str, options: str, said: str) -> None:

@@ -24,7 +24,7 @@ except ModuleNotFoundError:
     raise MissingExtraError("numba", "execute", "the execution of machine code") from None
 
 _INTERPRETED = {
-    "__init__", "code_object", "decoding", "denormal_decoding", "disassembly",
+    "__init__", "code_object", "decoding", "mode_decoding", "disassembly",
     "execution", "launch", "operand_text", "code_rows", "stepping",
 }  # fmt: skip
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine import fields as f
 from verilocc_bench.machine.code_rows import CodeRow, ConstantPool, Unsupported
-from verilocc_bench.machine.denormal_decoding import flush_denormals
 from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS
 from verilocc_bench.machine.memory_decoding import MEMORY_PREFIXES, decode_memory
 from verilocc_bench.machine.memory_opcodes import LDS_OPCODES, SCALAR_LOAD_WIDTHS, VECTOR_OPCODES
+from verilocc_bench.machine.mode_decoding import apply_mode
 from verilocc_bench.machine.opcode_table import OPCODES, RELATION_BITS, Opcode
 from verilocc_bench.machine.operand_text import (
     CodeOperand,
@@ -82,10 +82,12 @@ def known_opcodes() -> set[str]:
     return {*OPCODES, *memory, *scalar, *LDS_OPCODES, *SPECIAL_DECODERS, *matrices}
 
 
-def decode(instructions: Sequence[CodeInstruction], arch: str, *, flushes: bool = False) -> Program:
+def decode(
+    instructions: Sequence[CodeInstruction], arch: str, *, flushes: bool = False, ieee: bool = True
+) -> Program:
     """The program. Raises InputError with the first instruction that is not known.
 
-    With `flushes` denormal numbers of 32 bits count as zero.
+    With `flushes` denormal numbers of 32 bits count as zero; `ieee` is IEEE mode.
     """
     constants = ConstantPool()
     index_of = {instruction.address: n for n, instruction in enumerate(instructions)}
@@ -93,8 +95,7 @@ def decode(instructions: Sequence[CodeInstruction], arch: str, *, flushes: bool 
     for instruction in instructions:
         try:
             row = _decode_one(instruction, arch, constants, index_of)
-            if flushes:
-                flush_denormals(_ENCODING.sub("", instruction.mnemonic), row)
+            apply_mode(_ENCODING.sub("", instruction.mnemonic), row, flushes=flushes, ieee=ieee)
         except (UnknownOperand, Unsupported, ValueError, IndexError) as error:
             what = error.args[0] if error.args else type(error).__name__
             raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import CodeObject, KernelCode, load_code_object
 from verilocc_bench.machine.decoding import Program, decode
-from verilocc_bench.machine.denormal_decoding import flushes_denormals
 from verilocc_bench.machine.disassembly import CodeInstruction, disassemble
 from verilocc_bench.machine.fields import (
     ACCUMULATORS,
+    AS_FLOAT_32,
     CLAMP,
     EXEC,
+    FORMAT_SHIFT,
     OUTPUT_SHIFT,
     RESULT_MODIFIERS,
     VCC,
@@ -37,6 +37,7 @@ from verilocc_bench.machine.launch import (
     lay_out_memory,
     start_group,
 )
+from verilocc_bench.machine.mode_decoding import flushes_denormals
 from verilocc_bench.machine.state import (
     ARCH_942,
     BAD_ROW,
@@ -75,9 +76,6 @@ from verilocc_bench.machine.state import (
 
 LDS_BYTES = 65_536
 """The LDS of a compute unit; a kernel's own share is not always in its descriptor."""
-
-_MINIMUM = re.compile(r"v_(pk_)?(min|max|med)3?_f")
-"""Without IEEE mode a NaN that signals loses to a number."""
 
 STEP_LIMIT_DEFAULT = 200_000_000
 
@@ -305,14 +303,15 @@ def load_kernel(
     code = code_object.kernel(kernel)
     flushes = flushes_denormals(code.descriptor.float_mode)
     instructions = disassemble(code_object.data, code)
-    program = decode(instructions, code.arch, flushes=flushes)
+    ieee = code.descriptor.ieee
+    program = decode(instructions, code.arch, flushes=flushes, ieee=ieee)
     if not code.descriptor.dx10_clamp and (program.rows[:, RESULT_MODIFIERS] & CLAMP).any():
         raise InputError(f"kernel {code.name} clamps NaNs to NaN, which is not supported")
-    if code.descriptor.ieee:
-        if (program.rows[:, RESULT_MODIFIERS] >> OUTPUT_SHIFT & 3).any():
-            raise InputError(f"kernel {code.name}: omod has no effect in IEEE mode")
-    elif any(_MINIMUM.match(each.mnemonic) for each in instructions):
-        raise InputError(f"kernel {code.name} needs minima without IEEE mode, which are not there")
+    changed = program.rows[:, RESULT_MODIFIERS]
+    changed = changed[changed >> OUTPUT_SHIFT & 3 != 0]
+    if len(changed) and (ieee or not flushes or (changed >> FORMAT_SHIFT & 3 != AS_FLOAT_32).any()):
+        told = "omod has no effect in IEEE mode, or where denormals are kept"
+        raise InputError(f"kernel {code.name}: {told}")
     return RunnableKernel(code, program)
 
 

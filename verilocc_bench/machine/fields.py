@@ -75,6 +75,8 @@ BOUND_CONTROL = 256
 PACKED_32, PACKED_16, WRITES_EXEC, TO_HIGH_HALF, KEEP_HIGH_HALF = 1, 2, 4, 8, 16
 FLUSHES_SOURCE, FLUSHES_RESULT = 32, 256
 """Denormal float32 numbers become zero: FLUSHES_SOURCE times 1, 2 and 4 for the three sources."""
+QUIETS_SOURCES = 512
+"""Minima outside of IEEE mode: a NaN that signals loses to a number, as a quiet one does."""
 # FLAGS of memory instructions.
 STORES, ATOMIC, RETURNS, TO_LDS, SIGNED, DATA_HIGH = 1, 2, 4, 8, 16, 128
 ADDRESS_OFFEN, ADDRESS_IDXEN, ADDRESS_GLOBAL, ADDRESS_SCRATCH, ADDRESS_BUFFER = (

@@ -29,6 +29,7 @@ from verilocc_bench.machine.fields import (
     EXTEND,
     FIRST_CONSTANT,
     FLAGS,
+    FLUSHES_SOURCE,
     FORMAT_SHIFT,
     HALF_AS_FLOAT,
     HIGH_FROM_HIGH,
@@ -46,6 +47,7 @@ from verilocc_bench.machine.fields import (
     PACKED_32,
     PRESERVE,
     QUAD,
+    QUIETS_SOURCES,
     RESULT,
     RESULT_MODIFIERS,
     RESULT_WIDTH,
@@ -223,6 +225,35 @@ def permute_lanes(row: Integers, values: Integers, spare: Integers, execution: i
         if allowed and (is_valid or masks & BOUND_CONTROL):
             written |= 1 << lane
     return written & execution
+
+
+@compiled
+def flush(numbers: Integers) -> None:
+    """Makes zeros of the denormal float32 numbers of all lanes."""
+    for lane in range(LANES):
+        if numbers[lane] & 0x7F80_0000 == 0:
+            numbers[lane] &= 0x8000_0000
+
+
+@compiled
+def _quiet(values: Integers, number: int) -> None:
+    """Makes signalling NaNs quiet; `number` is the format (see NUMBER_SHIFT)."""
+    mantissa_bits = 52 if number == 2 else 10 if number == 1 else 23
+    exponent = ((2048 if number == 2 else 32 if number == 1 else 256) - 1) << mantissa_bits
+    for lane in range(LANES):
+        value = values[lane]
+        if value & exponent == exponent and value & ((1 << mantissa_bits) - 1):
+            values[lane] = value | 1 << (mantissa_bits - 1)
+
+
+@compiled
+def prepare_sources(row: Integers, sources: Integers) -> None:
+    """Denormals of the sources become zero, and NaNs quiet, where the row says so."""
+    for slot in range(3):
+        if row[FLAGS] & (FLUSHES_SOURCE << slot):
+            flush(sources[slot])
+        if row[FLAGS] & QUIETS_SOURCES:
+            _quiet(sources[slot], (row[A_MODIFIERS] >> NUMBER_SHIFT) & 3)
 
 
 @compiled

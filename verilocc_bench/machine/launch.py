@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import Descriptor, KernelArgument, KernelCode
 from verilocc_bench.machine.decoding import Program
-from verilocc_bench.machine.denormal_decoding import is_supported_mode
 from verilocc_bench.machine.fields import EXEC, FIRST_CONSTANT, FLAT_SCRATCH, LANES, M0, MODE
+from verilocc_bench.machine.mode_decoding import is_supported_mode
 from verilocc_bench.machine.state import GroupState
 
 Argument: TypeAlias = "NDArray[Any] | int | float | np.generic | None"

@@ -14,7 +14,6 @@ from verilocc_bench.machine.fields import (
     FLOAT_16,
     FLOAT_32,
     FLUSHES_RESULT,
-    FLUSHES_SOURCE,
     GROUP,
     INTEGER,
     LANE_PATTERN,
@@ -45,8 +44,10 @@ from verilocc_bench.machine.lanes import (
     Integers,
     Registers,
     finish,
+    flush,
     lane_bit,
     permute_lanes,
+    prepare_sources,
     read_pair,
     read_source,
     write_pair,
@@ -208,21 +209,6 @@ def _carrying(operation: int, a: int, b: int, c: int, carry: int) -> tuple[int, 
 
 
 @compiled
-def _flush(numbers: Integers) -> None:
-    """Makes zeros of the denormal float32 numbers of all lanes."""
-    for lane in range(LANES):
-        if numbers[lane] & 0x7F80_0000 == 0:
-            numbers[lane] &= 0x8000_0000
-
-
-@compiled
-def _flush_sources(row: Integers, sources: Integers) -> None:
-    for slot in range(3):
-        if row[FLAGS] & (FLUSHES_SOURCE << slot):
-            _flush(sources[slot])
-
-
-@compiled
 def _compute(
     row: Integers, component: int, scalars: Integers, vectors: Registers,
     sources: Integers, result: Integers, spare: Integers,
@@ -238,7 +224,7 @@ def _compute(
         read_source(row, 1, component, scalars, vectors, sources[1])
     if row[C] != NONE:
         read_source(row, 2, component, scalars, vectors, sources[2])
-    _flush_sources(row, sources)
+    prepare_sources(row, sources)
     if group == INTEGER:
         if operation == COUNT_LOWER_LANES_LOW or operation == COUNT_LOWER_LANES_HIGH:
             for lane in range(LANES):
@@ -255,7 +241,7 @@ def _compute(
                 lane_bit(condition, lane) == 1,
             )  # fmt: skip
         if row[FLAGS] & FLUSHES_RESULT:
-            _flush(result)
+            flush(result)
     elif group == FLOAT_16:
         for lane in range(LANES):
             result[lane] = float16_operation(
@@ -302,7 +288,7 @@ def _compare(
     if row[LANE_PATTERN]:
         written = permute_lanes(row, sources[0], spare, execution)
     read_source(row, 1, 0, scalars, vectors, sources[1])
-    _flush_sources(row, sources)
+    prepare_sources(row, sources)
     mask = 0
     for lane in range(LANES):
         if (written >> lane) & 1 and _holds(row[OPERATION], sources[0, lane], sources[1, lane]):

@@ -1,11 +1,14 @@
-"""Kernels for which denormal numbers of 32 bits count as zero.
+"""Kernels for which denormal numbers of 32 bits count as zero, or without IEEE mode.
 
-The kernel descriptor says so (FP_DENORM), and LLVM's default for compute kernels does not.
+The kernel descriptor says so (FP_DENORM, IEEE_MODE), and LLVM's default for compute kernels does
+not.
 Sources: "Floating-Point Denormals" and the descriptor's COMPUTE_PGM_RSRC1 in the "AMD Instinct
 MI300" Instruction Set Architecture guide and in LLVM's AMDGPU usage guide.
 """
 
 from __future__ import annotations
+
+import re
 
 from verilocc_bench.machine import fields as f
 from verilocc_bench.machine.code_rows import CodeRow, Unsupported
@@ -17,6 +20,7 @@ _REFUSED = (
     "ds_add_f32", "ds_add_rtn_f32", "ds_min_f32", "ds_min_rtn_f32", "ds_max_f32",
     "ds_max_rtn_f32",
 )  # fmt: skip
+_MINIMUM = re.compile(r"v_(pk_)?(min|max|med)3?_f")
 _OTHER_RESULTS = ("v_frexp_exp_i32_f32", "v_fma_mixlo", "v_fma_mixhi", "v_mad_mixlo", "v_mad_mixhi")
 
 
@@ -37,11 +41,18 @@ def flushes_denormals(float_mode: int) -> bool:
     return not float_mode & _KEEPS_32
 
 
-def flush_denormals(name: str, row: CodeRow) -> None:
-    """Marks the sources and results of an opcode, without its encoding, that are flushed.
+def apply_mode(name: str, row: CodeRow, *, flushes: bool, ieee: bool) -> None:
+    """Marks what the kernel's modes change of an opcode, whose name has no encoding.
 
     Raises Unsupported for opcodes that have rules of their own.
     """
+    if not ieee and _MINIMUM.match(name):
+        row[f.FLAGS] |= f.QUIETS_SOURCES
+    if flushes:
+        _flush_denormals(name, row)
+
+
+def _flush_denormals(name: str, row: CodeRow) -> None:
     if name in _REFUSED:
         raise Unsupported("float32 denormals that count as zero")
     if row[f.GROUP] == f.COMPARE and name.endswith("_f32") and "_class_" not in name:
