@@ -22,7 +22,7 @@ from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.evaluation.table import number, percent
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.model.prompts import get_prompt_format
-from verilocc_bench.model.shipped import is_shipped
+from verilocc_bench.model.shipped import is_gguf, is_shipped
 from verilocc_bench.model.transformers_model.model_files import folder_revision
 from verilocc_bench.training import card_words as words
 from verilocc_bench.training.overlap import LEAKAGE, Overlap, find_overlaps
@@ -174,7 +174,8 @@ def _header(training: Training, dataset: str) -> str:
     }
     if published := _published(training, dataset):
         header["datasets"] = [published]
-    if not Path(model["pretrained"]).exists():
+    # A file of weights is no name on the Hub.
+    if not is_gguf(model["pretrained"]) and not Path(model["pretrained"]).exists():
         header["base_model"] = model["pretrained"]
     return f"---\n{_yaml(header)}---"
 

@@ -85,7 +85,7 @@ class Examples(NamedTuple):
         tokens, starts = len(found.input_ids), found.starts
         if len(found.labels) != tokens or not len(starts) or starts[0] or starts[-1] != tokens:
             raise InputError("starts and labels do not fit input_ids", source=path)
-        if (np.diff(starts) < 0).any():
+        if (np.diff(starts.astype(np.int64)) < 0).any():
             raise InputError("starts: expected places in order", source=path)
         return found
 
