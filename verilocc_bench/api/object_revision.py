@@ -49,8 +49,7 @@ def revision_of_object(model: object) -> str:
     named: Any = model if hasattr(model, "__module__") else type(model)
     package = str(named.__module__).partition(".")[0]
     try:
-        described = [_Description(package).of(model), *_sources(model)]
-        return fingerprint(described if len(described) > 1 else described[0])
+        return fingerprint([_Description(package).of(model), *_sources(model)])
     except (_OpaqueError, RecursionError, ValueError):  # an empty cell of a closure
         return UNKNOWN
 

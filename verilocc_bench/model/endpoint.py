@@ -186,8 +186,7 @@ class EndpointModel:
         try:
             document = self._send(path, partial(create, **needed, extra_body=extra))
         except InputError as error:
-            # OpenAI's newer models know the limit by another name alone. Another request may
-            # have learnt it since this one was written.
+            # OpenAI's newer models know another name alone; other requests may have learnt it.
             if NEW_LIMIT in body or NEW_LIMIT not in str(error):
                 raise
             self._limit_name = NEW_LIMIT
