@@ -368,36 +368,25 @@ def test_half_a_key_is_not_shown(serve: Serve, load: Load, monkeypatch: pytest.M
         assert "sk-" not in str(failure.value)
 
 
-CONTEXT = [
-    error(400, "x" * 400, type="invalid_request_error", code="context_length_exceeded"),
-    error(
-        400,
-        "This model's maximum context length is 4096 tokens. However, you requested 99 output "
-        "tokens and your prompt contains at least 4000 input tokens",
-    ),
-    Say(400, {"object": "error", "message": "max_tokens must be at least 1, got -186."}),
-    error(
-        400,
-        "request (351 tokens) exceeds the available context size (256 tokens), try increasing it",
-        type="exceed_context_size_error",
-    ),
-    error(500, "Context size has been exceeded.", type="server_error"),
-    Say(400, {"error": '{"error":{"code":400,"type":"exceed_context_size_error"}}'}),
-    Say(400, {"detail": "Requested tokens (2285) exceed context window of 2048"}),
-    Say(200, {"error": {"message": "the request exceeds the available context size."}}),
-    Say(422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 4096", "error_type": "v"}),
-]
+REFUSALS = Path(__file__).with_name("refusals.jsonl").read_text().splitlines()
 
 
-@pytest.mark.parametrize("said", CONTEXT)
+@pytest.mark.parametrize("case", [json.loads(line) for line in REFUSALS])
 def test_a_prompt_that_does_not_fit(
-    serve: Serve, load: Load, waits: list[float], said: Say
+    serve: Serve, load: Load, waits: list[float], case: dict[str, Any]
 ) -> None:
+    said = Say(case["status"], case["body"])
     (completion,) = complete(load(serve(in_turn(said)).address), ask())
     assert completion.finish is Finish.CONTEXT
     assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("", 0, 0)
     assert completion.message
     assert said.status >= 500 or waits == []
+
+    server = serve(in_turn(said, chat_reply("v4")))
+    (completion,) = complete(load(server.address), ask())
+    limits = [asked.body["max_tokens"] for asked in server.asked]
+    assert limits[1:] == ([case["room"]] if case["room"] else limits[1:])
+    assert (completion.text == "v4") == bool(case["room"] or said.status >= 500)
 
 
 def test_the_newer_name_of_the_limit(serve: Serve, load: Load) -> None:

@@ -21,10 +21,13 @@ from verilocc_bench.errors import InfrastructureError, InputError, MissingExtraE
 from verilocc_bench.model.endpoint_words import (
     CONTEXT_WORDINGS,
     KEY_VARIABLES,
+    BrokenAnswer,
+    ContextExceeded,
     api_key,
     check_address,
     is_this_machine,
     one_line,
+    room_told,
     words_of,
 )
 from verilocc_bench.model.language_model import Ask, Completion, Finish, Message, TokenSampling
@@ -41,14 +44,6 @@ MOST_TOKENS = (1 << 31) - 1
 TRANSIENT = {408, 409, 425, 429}
 BROKEN_OFF = ("abort", "error")
 OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
-
-
-class ContextExceeded(Exception):
-    """The prompt, with the room for its completion, does not fit the model's context."""
-
-
-class BrokenAnswer(InfrastructureError):
-    """A reply without an error that holds no completion: another may be whole."""
 
 
 class EndpointModel:
@@ -161,9 +156,10 @@ class EndpointModel:
             try:
                 return self._completion(client, ask, sampling, room, started)
             except ContextExceeded as error:
-                if room == ask.maximum_tokens:
+                smaller = ask.maximum_tokens if error.room is None else error.room
+                if not 0 < smaller < room:
                     return Completion("", Finish.CONTEXT, 0, 0, message=str(error))
-                room = ask.maximum_tokens
+                room = smaller
             except BrokenAnswer as error:
                 tries += 1
                 if tries > self._settings.retries:
@@ -237,7 +233,7 @@ class EndpointModel:
             case _:
                 complaint = words_of(document)
                 if CONTEXT_WORDINGS.search(complaint):
-                    raise ContextExceeded(self._clean(complaint))
+                    raise ContextExceeded(self._clean(complaint), room_told(complaint))
                 told = self._clean(complaint) or "holds no text of a choice"
                 raise BrokenAnswer(f"{self.address}: the server's answer: {told}")
         reason = choice.get("finish_reason")
@@ -283,8 +279,10 @@ class EndpointModel:
         """What an error of the server means: for the run, or for one request."""
         # By the whole wording, whatever the status: llama.cpp says it with 400 and with 500.
         words = self._clean(complaint)
-        if status not in {401, 403, 429} and CONTEXT_WORDINGS.search(complaint):
-            return ContextExceeded(words)
+        room = room_told(complaint)
+        unfit = room is not None or CONTEXT_WORDINGS.search(complaint)
+        if unfit and status not in {401, 403, 429}:
+            return ContextExceeded(words, room)
         line += f": {words}" if words else ""
         # No wait helps against an empty account.
         if (status in TRANSIENT and "insufficient_quota" not in complaint) or status >= 500:

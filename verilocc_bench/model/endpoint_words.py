@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from verilocc_bench.errors import InputError
+from verilocc_bench.errors import InfrastructureError, InputError
 
 KEY_VARIABLES = ("VERILOCC_BENCH_API_KEY", "OPENAI_API_KEY")
 LONGEST_COMPLAINT = 300
@@ -36,6 +36,40 @@ CONTEXT_WORDINGS = re.compile(
     ),
     re.IGNORECASE,
 )
+
+_ROOM = [
+    re.compile(wording, re.DOTALL)
+    for wording in (
+        r"supports at most (?P<limit>\d{1,9}) completion tokens",  # OpenAI
+        r"ange of max_tokens (is|should be) \[1, ?(?P<limit>\d{1,9})\]",  # DeepSeek, Alibaba
+        r"max_tokens: \d+ > (?P<limit>\d{1,9}), which is the maximum",  # Anthropic
+        r"context limit: (?P<prompt>\d{1,9}) \+ \d+ > (?P<limit>\d{1,9})",  # Anthropic
+        # OpenAI, DeepSeek, vLLM, SGLang
+        r"maximum context length (is|of)\s+(?P<limit>\d{1,9}) tokens.*?"
+        r"(?P<prompt>\d{1,9}) (in (the messages|your prompt)|input tokens|tokens from the input)",
+    )
+]
+
+
+def room_told(complaint: str) -> int | None:
+    """The most tokens that a server would make, by its refusal to make more; None if untold."""
+    for wording in _ROOM:
+        if match := wording.search(complaint):
+            told = match.groupdict()
+            return int(told["limit"]) - int(told.get("prompt", 0))
+    return None
+
+
+class ContextExceeded(Exception):
+    """The prompt and room for its completion (both, or the room alone) are more than is served."""
+
+    def __init__(self, words: str, room: int | None = None) -> None:
+        super().__init__(words)
+        self.room = room
+
+
+class BrokenAnswer(InfrastructureError):
+    """A reply without an error that holds no completion: another may be whole."""
 
 
 def check_address(address: str) -> str:
