@@ -80,6 +80,14 @@ def test_a_killed_writer_spoils_its_last_line_alone(tmp_path: Path) -> None:
         gzip.decompress(path.read_bytes())
 
 
+def test_lines_of_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / TRANSCRIPTS
+    path.write_bytes(others := gzip.compress(b'{"id": "of a later version"}\n'))
+    keep(path)
+    assert path.read_bytes().startswith(others)
+    assert texts(tmp_path)["a", 0] == ["a00", "a01", "a02"]
+
+
 def test_a_damaged_byte_spoils_one_line(tmp_path: Path) -> None:
     path = tmp_path / TRANSCRIPTS
     keep(path)

@@ -58,7 +58,7 @@ class Transcripts:
         whole = 0
         for end, line in _members(path.read_bytes() if resume else b""):
             whole = end
-            if line["configuration"] == configuration:
+            if line and line["configuration"] == configuration:
                 key = str(line["id"]), int(line["request_seed"])
                 told = {name: value for name, value in line.items() if name not in _LONG}
                 self._known.setdefault(key, {})[line["number"]] = told
@@ -152,7 +152,7 @@ def read_transcripts(folder: Path) -> dict[tuple[str, str, int], list[Exchange]]
     if not path.is_file():
         return {}
     found: dict[tuple[str, str, int], dict[tuple[int, int], Exchange]] = {}
-    for _, line in _members(path.read_bytes()):
+    for line in filter(None, (line for _, line in _members(path.read_bytes()))):
         key = line["configuration"], line["id"], line["sample"]
         exchange = Exchange(**{name: line[name] for name in _EXCHANGE})
         # The same ask again, as after a failure of the server: the later counts.
@@ -166,8 +166,8 @@ def _digest(ask: Ask) -> str:
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _members(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(end, line) of each whole member; what is damaged is passed over."""
+def _members(data: bytes) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """(end, line) of each whole member, None for other lines; what is damaged is passed over."""
     view, start = memoryview(data), 0
     while (start := data.find(_MAGIC, start)) >= 0:
         unpacker, text, place = zlib.decompressobj(_GZIP), bytearray(), start
@@ -178,6 +178,6 @@ def _members(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
                 text += unpacker.decompress(piece, _MOST_BYTES - len(text))
                 place += _PIECE_BYTES
             line = json.loads(text) if unpacker.eof else None
-            if isinstance(line, dict) and line.keys() >= _KEYS:
+            if isinstance(line, dict):
                 start = min(place, len(data)) - len(unpacker.unused_data)
-                yield start, line
+                yield start, line if line.keys() >= _KEYS else None
