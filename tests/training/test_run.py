@@ -172,6 +172,9 @@ def test_the_loss_falls_on_shards(rows: DatasetRequest, tmp_path: Path) -> None:
     wanted = recipe(tmp_path, sources=[], shards=str(shards), training=options)
     found = losses(train(wanted, rows, tmp_path / "run"))
     assert found[-1] < 0.8 * found[0]
+    Examples(tokens, tokens, starts[:2], torch.tensor(0).numpy()).save(shards / "0.npz")
+    with pytest.raises(InputError, match="another recipe, dataset or version"):
+        train(wanted, rows, tmp_path / "run")
 
 
 def test_verdicts_are_rewards(rows: DatasetRequest, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ import transformers
 
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import file_sha256, write_atomically
+from verilocc_bench.files import file_sha256, revision_of, write_atomically
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.shipped import gguf_file, is_gguf
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
@@ -83,6 +83,8 @@ def train(
         "dataset": data_source(data.dataset, data.revision, rows),
         "versions": versions(),
     }
+    if recipe.shards is not None:
+        told["shards"] = revision_of(sorted(Path(recipe.shards).glob("*.npz")))
     processes = PartialState(cpu=not torch.cuda.is_available())
     with processes.main_process_first():
         claim_folder(output, told)
