@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,9 @@ CHAIN = "machineFunctionInfo: { isChainFunction: true }\n"
 KERNEL = "    %0:vgpr_32 = IMPLICIT_DEF\n    S_ENDPGM 0"
 WITH_FEATURE = 'define amdgpu_kernel void @f() "target-features"="{}" {{'
 WITH_ATTRIBUTE = 'define amdgpu_kernel void @f() "{}"="{}" {{'
+
+REFUSED = Path(__file__).with_name("refused_instructions.txt").read_text()
+LINES = [line.strip() for line in REFUSED.splitlines()[1:]]
 
 
 def ending_in(instruction: str) -> str:
@@ -44,24 +48,11 @@ def ending_in(instruction: str) -> str:
         ("assigned already", {"head": "noVRegs: true\n"}),
         ("assigned already", {"body": "    $vgpr1 = V_MOV_B32_e32 0, implicit $exec"}),
         ("SSA form", {"head": "isSSA: true\n"}),
-        (
-            "operand 3 .* tied to",
-            {"body": "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %1, implicit $mode"},
-        ),
-        (
-            "operand 3 of V_FMAC_F32_e32",
-            {"body": "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %0.sub0"},
-        ),
         (r"mode.*\$vgpr2", {"head": f"{INFO}wwmReservedRegs:\n    - '$vgpr2'\n"}),
         (r"mode.*\$vgpr3", {"head": f"{INFO}wwmReservedRegs: [ '$vgpr3' ]\n"}),
         # For another architecture.
         ("this is for 'nvptx64", {"ir": 'target triple = "nvptx64-nvidia-cuda"'}),
         ("for gfx90a", {"ir": WITH_ATTRIBUTE.format("target-cpu", "gfx90a")}),
-        (
-            "operand 2 of V_LSHLREV_B64_e64 is of class vs_64_align2: %1 of class vreg_64 may be "
-            "v1 to 2, which is not in it",
-            {"body": "    %0:vreg_64_align2 = V_LSHLREV_B64_e64 1, %1:vreg_64"},
-        ),
         (
             "%0 of class vreg_64 may be v1 to 2",
             {"body": "    %0:vreg_64 = V_MOV_B64_PSEUDO 1", "arch": "gfx90a"},
@@ -199,38 +190,23 @@ def test_functions_with_nothing_to_refuse(head: str, body: str) -> None:
         normalized(body, head, arch=arch)
 
 
-@pytest.mark.parametrize(
-    ("instruction", "words"),
-    [
-        ("S_SETPC_B64 $sgpr30_sgpr31", "a function that ends in S_SETPC_B64 is not supported"),
-        ("SI_TCRETURN_ISEL %1", "a function that ends in SI_TCRETURN_ISEL is not supported"),
-        ("%0:vgpr_32 = PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
-        ("%0:vgpr_32 = G_PHI %1, %bb.0", "PHI: expected MIR from llc -stop-before=greedy"),
-        ("S_SETPC_B64 %0:sreg_64", "a function that ends in S_SETPC_B64 is not supported"),
-        ('INLINEASM_BR &"", 1, 13, %bb.0', "branches within inline assembly are not supported"),
-        ("%0:sreg_32 = S_MOVRELS_B32 %1", "registers counted from an operand .*: S_MOVRELS_B32"),
-        ("S_SET_GPR_IDX_OFF", "registers counted from an operand .*: S_SET_GPR_IDX_OFF"),
-        (
-            "%0:vgpr_32 = V_MOV_B32_indirect_read %1",
-            "registers counted from an operand .*: V_MOV.*",
-        ),
-        ("%0:vgpr_32 = STRICT_WWM %1", "whole-wave mode is not supported: STRICT_WWM"),
-        ("S_WAIT_LOADCNT 0", "gfx942 has no S_WAIT_LOADCNT in machine IR before allocation"),
-        (
-            "BUFFER_WBINVL1_VOL implicit $exec",
-            "expected MIR for gfx942: BUFFER_WBINVL1_VOL is an instruction of gfx90a, "
-            "not of gfx942",
-        ),
-        (
-            "%0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %1",
-            "operand 3 of V_FMAC_F32_e32 is tied to operand 0, and has another register: "
-            "expected MIR from llc -stop-before=greedy",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("instruction", "words"), [*zip(LINES[::2], LINES[1::2], strict=True)])
 def test_the_line_of_an_instruction(instruction: str, words: str) -> None:
     body = f"    %1:vgpr_32 = IMPLICIT_DEF\n    S_NOP 0\n    {instruction}"
     assert refused(f"^x.mir:7: {words}$", body) == 7
+
+
+def test_a_branch_to_what_is_no_successor() -> None:
+    last = "S_CBRANCH_SCC1 %bb.2, implicit undef $scc"
+    body = f"    successors: %bb.1\n    {last}\n  bb.1:\n    S_ENDPGM 0\n  bb.2:\n    S_ENDPGM 0"
+    refused("bb.0 leads to bb.2, which its successors lack$", body, UNASSIGNED)
+
+
+def test_the_base_pointer_of_a_frame_that_is_said_to_be_aligned() -> None:
+    for attribute, reserved in (('"stackrealign"', [34]), ("", [])):
+        ir = f"define void @f() {attribute} {{\n  ret void\n}}"
+        function = normalized(KERNEL, "fixedStack: [ { id: 0 } ]\n", ir).function
+        assert [units.first for units in function.reserved] == reserved
 
 
 def test_a_text_of_no_file_is_called_mir() -> None:

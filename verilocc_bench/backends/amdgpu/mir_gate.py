@@ -107,8 +107,9 @@ def check_against_mir(
     file that `machine` and `module` were read from.
     """
     subject = parse_function(normalized, "the normalized text")
-    _Comparison(subject, text, machine, target, source).compare()
     attributes = module.attributes.get(machine.name, {})
+    realigns = machine.stack_alignment > _STACK_ALIGNMENT or "stackrealign" in attributes
+    _Comparison(subject, text, machine, target, source).compare(realigns)
     budget = budget_from_attributes(target.name, attributes, max_threads)
     budgets = {"v": budget.vgprs, "a": budget.agprs, "s": budget.sgprs, "vcc": 2}
     found = {file.name: file.count for file in subject.files}
@@ -141,7 +142,7 @@ class _Comparison:
             f"the normalized text has {text}, the machine IR {code}", source=self.source, line=line
         )
 
-    def compare(self) -> None:
+    def compare(self, realigns: bool) -> None:
         subject, blocks = self.subject, self.blocks
         line = blocks[0].line
         if len(subject.blocks) != len(blocks):
@@ -161,7 +162,7 @@ class _Comparison:
         }
         if set(subject.live_ins) != live_ins:
             raise self.error(line, f"live-ins {_names(subject.live_ins)}", _names(live_ins))
-        reserved = set(self._reserved())
+        reserved = set(self._reserved(realigns))
         if set(subject.reserved) != reserved:
             raise self.error(line, f"{_names(subject.reserved)} reserved", _names(reserved))
         for name, number in self.numbers.items():
@@ -283,12 +284,12 @@ class _Comparison:
             line = self.machine.class_lines[name]
             raise self.error(line, f"class {found.name} for %{name}", class_name)
 
-    def _reserved(self) -> Iterator[FixedUnits]:
+    def _reserved(self, realigns: bool) -> Iterator[FixedUnits]:
         for key in _RESERVING:
             units = physical_units(self.machine.info.get(key, "").removeprefix("$"))
             if units is not None and self._clipped(units).count > 0:
                 yield self._clipped(units)
-        if self.machine.has_fixed_stack and self.machine.stack_alignment > _STACK_ALIGNMENT:
+        if self.machine.has_fixed_stack and realigns:
             yield FixedUnits(*_BASE_POINTER, 1)
 
     def _clipped(self, units: FixedUnits) -> FixedUnits:

@@ -108,6 +108,7 @@ class _MirNormalizer:
     ) -> None:
         self.machine, self.target, self.source = machine, target, source
         attributes = module.attributes.get(machine.name, _NO_ATTRIBUTES)
+        self.realigns = machine.stack_alignment > STACK_ALIGNMENT or "stackrealign" in attributes
         try:
             budget = budget_from_attributes(target.name, attributes, max_threads)
         except ValueError as error:
@@ -158,7 +159,7 @@ class _MirNormalizer:
             room = self.budgets[found.file] - found.first if found is not None else 0
             if found is not None and room > 0:
                 units.append(replace(found, count=min(found.count, room)))
-        if self.machine.has_fixed_stack and self.machine.stack_alignment > STACK_ALIGNMENT:
+        if self.machine.has_fixed_stack and self.realigns:
             units.append(BASE_POINTER)
         return self.in_order(set(units))
 
@@ -182,15 +183,18 @@ class _MirNormalizer:
         return tuple(sorted(units, key=lambda u: (order.index(u.file), u.first, u.count)))
 
     def successors(self, block: MachineBlock, index: int, order: dict[int, int]) -> tuple[int, ...]:
-        numbers = block.successors
-        if numbers is None:
-            code = [i for i in block.instructions if not is_ignored(i)]
-            code = [i for head in code for i in (head, *head.bundled)]
-            named = [target for i in code for target in i.targets]
-            falls_through = not (code and _BARRIERS.fullmatch(code[-1].opcode))
-            if falls_through and index + 1 < len(self.machine.blocks):
-                named.append(self.machine.blocks[index + 1].number)
-            numbers = tuple(dict.fromkeys(named))
+        code = [i for i in block.instructions if not is_ignored(i)]
+        code = [i for head in code for i in (head, *head.bundled)]
+        named = [target for i in code for target in i.targets]
+        falls_through = not (code and _BARRIERS.fullmatch(code[-1].opcode))
+        if falls_through and index + 1 < len(self.machine.blocks):
+            named.append(self.machine.blocks[index + 1].number)
+        numbers = tuple(dict.fromkeys(named)) if block.successors is None else block.successors
+        # A block without successors may end in a call that does not return.
+        for number in named if numbers else ():
+            if number not in numbers:
+                message = f"bb.{block.number} leads to bb.{number}, which its successors lack"
+                raise self.error(message, block.line)
         for number in numbers:
             if number not in order:
                 raise self.error(f"there is no block bb.{number}", block.line)

@@ -16,8 +16,9 @@
   that operand alone.
 - Jumps to an address in a register, and branches within inline assembly (INLINEASM_BR): code on
   such an edge of the control flow graph has no place.
-- Whole-wave mode: it writes lanes of a register that are live outside the control
-  flow graph's liveness. LLVM sets registers aside for it.
+- Whole-wave and whole-quad mode: they write lanes of a register that are live outside the
+  control flow graph's liveness. LLVM sets registers aside for the first.
+- Opcodes that keep a part of their destination, without a word of it: LLVM's tables have no tie.
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ _OTHER_ENDS = re.compile(
 TAIL_CALLS = frozenset({"SI_TCRETURN", "SI_TCRETURN_GFX"})
 _INDEXED = re.compile(r"S_MOVREL[SD]\w*|S_SET_GPR_IDX\w*|V_MOV_B32_indirect\w*")
 _WHOLE_WAVE = re.compile(
-    r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
+    r"(ENTER|EXIT)_(STRICT_W[WQ]M|PSEUDO_WM)|STRICT_W[WQ]M|WQM|SI_INIT_WHOLE_WAVE"
     r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
 )
+_KEEPS = re.compile(r"S_CMOVK?_[BI](32|64)|V_PK_FMAC_F16_\w+|V_CVT_PKACCUM_U8_F32_\w+")
 
 
 def refuse_unsupported(
@@ -154,6 +156,13 @@ class _Check:
             self.check_tie(use, definition, instruction)
         if fault := operand_fault(instruction, form, self.machine.classes):
             raise self.error(fault, line)
+        if opcode.startswith("S_WQM") and instruction.operands[0][1].name.startswith("exec"):
+            raise self.error(f"whole-quad mode is not supported: {opcode}", line)
+        if _KEEPS.fullmatch(opcode):
+            own, *others = (operand for _, operand in instruction.operands)
+            if not any((o.name, o.virtual) == (own.name, own.virtual) for o in others):
+                message = f"{opcode} keeps a part of its destination: expected it as a use, too"
+                raise self.error(message, line)
 
     def check_call(self, instruction: MachineInstruction) -> None:
         mask, line = instruction.register_mask, instruction.line
@@ -200,7 +209,8 @@ class _Check:
         if opcode in ("PHI", "G_PHI"):
             raise self.error(f"PHI: {_EXPECTED}", line)
         if _WHOLE_WAVE.fullmatch(opcode):
-            raise self.error(f"whole-wave mode is not supported: {opcode}", line)
+            mode = "whole-quad" if "WQM" in opcode else "whole-wave"
+            raise self.error(f"{mode} mode is not supported: {opcode}", line)
         if _INDEXED.fullmatch(opcode):
             raise self.error(f"registers counted from an operand are not supported: {opcode}", line)
         if opcode == "INLINEASM_BR":

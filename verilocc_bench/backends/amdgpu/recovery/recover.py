@@ -32,6 +32,7 @@ from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import FixedUnits, PhysicalRegister
 from verilocc_bench.machine.code_object import Descriptor, KernelCode, code_of
 
+WAVE_LANES = 64
 PRELOAD_SKIP_BYTES = 256
 """Code before this is for firmware that does not put arguments into registers."""
 
@@ -60,9 +61,11 @@ def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
     Raises RejectedKernel if the code cannot be recovered, and InputError without llvm-mc.
     """
     start = PRELOAD_SKIP_BYTES if kernel.descriptor.preload_length else 0
-    code = read_instructions(code_of(data, kernel)[start:], kernel.arch, kernel.entry + start)
+    full_waves = kernel.largest_work_group % WAVE_LANES == 0
+    binary = code_of(data, kernel)[start:]
+    code = read_instructions(binary, kernel.arch, kernel.entry + start, full_waves=full_waves)
     blocks = find_blocks(code)
-    mask = analyse_mask(blocks)
+    mask = analyse_mask(blocks, full_waves=full_waves)
     arguments = [
         unit_number(FixedUnits(file, index, 1))
         for file, first, count in dict.fromkeys(argument_units(kernel.descriptor).values())
@@ -76,9 +79,12 @@ def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
     return RecoveredCode(kernel.name, kernel.arch, text, bases, blocks, start, kernel.descriptor)
 
 
-def read_instructions(code: bytes, arch: str, address: int) -> list[RecoveredInstruction]:
+def read_instructions(
+    code: bytes, arch: str, address: int, *, full_waves: bool = True
+) -> list[RecoveredInstruction]:
     """The instructions of machine code that begins at an address.
 
+    `full_waves` is false if a wave may have less than 64 work-items.
     Raises RejectedKernel, `reassembly`, if the disassembly gives neither the same bytes nor
     another encoding of the same text. (Loads of scalars with an offset in a register have two.)
     """
@@ -90,7 +96,8 @@ def read_instructions(code: bytes, arch: str, address: int) -> list[RecoveredIns
             raise RejectedKernel("reassembly", "the disassembly gives other instructions")
     found = []
     for (_, encoding), instruction in zip(lines, assembled, strict=True):
-        found.append(recover_instruction(replace(instruction, encoding=encoding), address))
+        instruction = replace(instruction, encoding=encoding)  # noqa: PLW2901
+        found.append(recover_instruction(instruction, address, full_waves=full_waves))
         address += len(encoding)
     return found
 

@@ -1,7 +1,7 @@
 """Where EXEC may select only some lanes, and where it may select more lanes than before.
 
-Forward dataflow over *full* values: EXEC at the entry selects all lanes that the
-kernel has, and a 32-bit half of a mask is full if it has at least these bits. Full are
+Forward dataflow over *full* values: EXEC at the entry selects all lanes if waves are full,
+and a 32-bit half of a mask is full if it has at least these bits. Full are
 the constant -1, copies of full values, and what logical operations make of them. So
 EXEC is known to be full again where code restores a copy that it saved.
 
@@ -40,11 +40,14 @@ class MaskFlow:
     widens: tuple[tuple[bool, ...], ...]
 
 
-def analyse_mask(blocks: Sequence[CodeBlock]) -> MaskFlow:
-    """The flow of EXEC through a kernel. Cost: a few passes over the code."""
+def analyse_mask(blocks: Sequence[CodeBlock], *, full_waves: bool = True) -> MaskFlow:
+    """The flow of EXEC through a kernel. Cost: a few passes over the code.
+
+    If waves may not be full, EXEC is partial at the entry: -1 selects more lanes.
+    """
     everything = (1 << (UNITS + 2)) - 1
     entry = [everything] * len(blocks)
-    entry[0] = _EXEC
+    entry[0] = _EXEC if full_waves else 0
     changed = True
     while changed:
         changed = False

@@ -38,16 +38,20 @@ _ALL_LANES = re.compile(
 _KEEPS = re.compile(
     r"S_CMOV\w*|\w+_D16(_HI)?(_\w+)?|V_\w*MIX(LO|HI)\w*|V_PK_FMAC_F16\w*|V_CVT_PKACCUM\w*"
     r"|V_(MAD|FMA|DIV_FIXUP|INTERP_P2)_[FIU]16_gfx9\w*|V_(MIN3|MAX3|MED3)_[FIU]16\w*"
-    r"|V_(ADD|SUB)_I16\w*"
+    r"|V_(ADD|SUB)_I16\w*|V_MAD[AM]K_F16\w*|V_SAT_PK_U8_I16\w*|V_CVT_NORM_[IU]16_F16\w*"
 )
 _SHORT_SIGNED = re.compile(r"S_(C?MOVK|ADDK|MULK|CMPK_\w+)_I32")
 _HIGH_HALF = re.compile(r"op_sel:\[[01],(?:[01],){0,2}1\]")
+_SCALAR_LOAD = re.compile(r"S_(BUFFER_)?LOAD_DWORDX\w+")
 _DPP_WHOLE = re.compile(r"quad_perm:|row_ror:|row_mirror|row_half_mirror|row_newbcast:|wave_ror:")
 
 
-def recover_instruction(assembled: AssembledInstruction, address: int) -> RecoveredInstruction:
+def recover_instruction(
+    assembled: AssembledInstruction, address: int, *, full_waves: bool = True
+) -> RecoveredInstruction:
     """The instruction in LLVM's machine IR.
 
+    `full_waves` is false if a wave may have less than 64 work-items.
     Raises RejectedKernel with the instruction for an opcode without a counterpart there,
     for one that cannot be analysed, and for unknown registers.
     """
@@ -55,7 +59,7 @@ def recover_instruction(assembled: AssembledInstruction, address: int) -> Recove
     for pattern, kind in _REFUSED.items():
         if pattern.fullmatch(chosen.name):
             raise RejectedKernel(kind, f"{assembled.text}, at 0x{address:x}")
-    operands = _operands(assembled, chosen)
+    operands = _operands(assembled, chosen, full_waves)
     target = None
     if _BRANCH.fullmatch(chosen.name):
         (distance,) = assembled.operands
@@ -100,7 +104,7 @@ def _opcode(assembled: AssembledInstruction) -> EncodedOpcode:
 
 
 def _operands(
-    assembled: AssembledInstruction, opcode: EncodedOpcode
+    assembled: AssembledInstruction, opcode: EncodedOpcode, full_waves: bool
 ) -> tuple[RecoveredOperand, ...]:
     form, values = opcode.form, assembled.operands
     if values[len(form.operands) :] == (0,):
@@ -117,7 +121,11 @@ def _operands(
             "operand-form",
             f"{assembled.text}: {len(values)} operands, {opcode.name} has {len(form.operands)}",
         )
-    old_is_dead = opcode.name.endswith("_dpp") and _overwrites_all(assembled.text)
+    old_is_dead = opcode.name.endswith("_dpp") and _overwrites_all(assembled.text, full_waves)
+    # A load is done again after a page fault (XNACK): it may not have overwritten its address.
+    named = [units_of(_ENCODED_REGISTER.sub("", v)) for v in values if isinstance(v, str)]
+    several = _SCALAR_LOAD.fullmatch(opcode.name) is not None
+    apart = int(several and set(named[0]).isdisjoint(*named[1:]))
     operands = []
     for place, (value, shape) in enumerate(zip(values, form.operands, strict=True)):
         if isinstance(value, int):
@@ -134,7 +142,7 @@ def _operands(
             units_of(register),
             definition=place < form.definitions,
             class_name=shape.class_name,
-            early_clobber=shape.early_clobber,
+            early_clobber=shape.early_clobber or place < apart,
             tied_to=shape.tied_to,
         )
         if old_is_dead and shape.tied_to is not None:
@@ -148,7 +156,11 @@ def _operands(
     return tuple(operands)
 
 
-def _overwrites_all(text: str) -> bool:
-    """True if a DPP operation writes every lane that EXEC selects, if EXEC selects all."""
+def _overwrites_all(text: str, full_waves: bool) -> bool:
+    """True if a DPP operation writes every lane that EXEC selects, if EXEC selects all.
+
+    Without `bound_ctrl` a lane stays as it was where the lane that it reads does not run.
+    """
     full = "row_mask:0xf" in text and "bank_mask:0xf" in text
-    return full and ("bound_ctrl:" in text or _DPP_WHOLE.search(text) is not None)
+    shifts = full_waves and _DPP_WHOLE.search(text) is not None
+    return full and ("bound_ctrl:" in text or shifts)

@@ -78,10 +78,14 @@ class _Forest:
 
     def locate(self, web: int) -> tuple[int, int]:
         """The leader of a web's group, and the offset of the web from it."""
-        offset = 0
+        passed = []
         while web in self.above:
-            web, distance = self.above[web]
-            offset += distance
+            passed.append(web)
+            web = self.above[web][0]
+        offset = 0
+        for each in reversed(passed):  # so that the next way to the leader is one step
+            offset += self.above[each][1]
+            self.above[each] = web, offset
         return web, offset
 
     def tie(self, webs: Sequence[int]) -> bool:
