@@ -93,7 +93,7 @@ expert-archives: $(VENV)/expert ## Fetch the libraries of experts' kernels; says
 	$(BIN)/python -m dataset_builders.experts.fetch
 
 build-expert: expert-archives ## Build the experts' kernels into DATASET/expert; takes an hour, and goes on where it was interrupted
-	$(BIN)/verilocc-bench build --sweep expert --output $(DATASET)/expert --beside $(DATASET)
+	$(BIN)/verilocc-bench build --sweep expert --output $(DATASET)/expert --beside $(DATASET) --time-limit 1200
 	$(BIN)/verilocc-bench dataset check $(DATASET)/expert
 
 register-classes: $(VENV)/dev ## Generate the AMDGPU register classes and opcodes from LLVM's own tables

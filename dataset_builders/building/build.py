@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from dataset_builders.building.install import MANIFEST, WORK_FOLDER, install, is
 from dataset_builders.compilers.built_kernel import Timings
 from dataset_builders.execution.storage import storage_errors_named
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
+from dataset_builders.inspection.layout import read_manifest
 from dataset_builders.journal.journal import (
     Journal,
     decode_document,
@@ -97,22 +99,23 @@ def build_dataset(
 ) -> BuildReport:
     """Builds a sweep into the folder `output`: every `every`-th point, the first `limit` of these.
 
+    `every` counts in each architecture and family by itself.
     `beside` is a dataset folder whose functions fresh kernels, or those of experts,
     must not be near. An interrupted build goes on; a complete one is left alone. Raises InputError
     if the folder holds something else, or if a disk is full: finished work is
     kept.
     """
-    drawn = sweep.points(archs)[::every]
+    drawn = sampled(sweep.points(archs), every)
     points = drawn[:limit]
-    if beside is not None and next(beside.glob("*/*/*/*.parquet"), None) is None:
-        raise InputError("holds no rows of a dataset", source=beside)
+    if beside is not None:
+        _check_whole(beside)
     if not points:
         raise InputError(f"the sweep {sweep.name!r} has no point for these architectures")
     check_compilers(points)
     made_by = fingerprint(points)
     manifest = {
         "sweep": sweep.name,
-        "archs": sorted({point.arch for point in points}),
+        "archs": sorted({point.arch for point in drawn}),
         "points": len(points),
         **({} if every == 1 else {"every": every}),
         **({} if len(points) == len(drawn) else {"limit": limit}),
@@ -148,6 +151,28 @@ def build_dataset(
         journal.remove()
     report.wall_seconds = time.perf_counter() - started
     return report
+
+
+def sampled(points: Sequence[BuildPoint], every: int) -> list[BuildPoint]:
+    """Every `every`-th point of each architecture and family, the first of each among them."""
+    seen: Counter[tuple[str, str]] = Counter()
+    kept = []
+    for point in points:
+        lane = point.arch, point.family
+        if seen[lane] % every == 0:
+            kept.append(point)
+        seen[lane] += 1
+    return kept
+
+
+def _check_whole(dataset: Path) -> None:
+    """Raises InputError if a folder lacks rows that its manifest lists."""
+    if next(dataset.glob("*/*/*/*.parquet"), None) is None:
+        raise InputError("holds no rows of a dataset", source=dataset)
+    for name in read_manifest(dataset).get("files", ()):
+        if name.startswith(("data/", "split/")) and not (dataset / name).is_file():
+            message = f"the file is missing: {MANIFEST} lists it, and all rows are compared with"
+            raise InputError(message, source=dataset / name)
 
 
 def _compile_all(

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dataset_builders.inspection.layout import read_manifest
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import read_json
 from verilocc_bench.views.chat import CHAT
 
 WORK_FOLDER = ".work"
@@ -39,7 +39,7 @@ def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:
     """
     path = output / MANIFEST
     if path.exists():
-        found = read_json(path)
+        found = read_manifest(output)
         asked = [*manifest, *(key for key in OPTIONAL if key in found and key not in manifest)]
         changed = [key for key in asked if found.get(key) != manifest.get(key)]
         if changed:

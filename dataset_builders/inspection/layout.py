@@ -9,6 +9,7 @@ from typing import Any
 
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.dataset import EMBEDDED, embedded_path, split_name
+from verilocc_bench.dataset.versions import tag_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
 
@@ -96,7 +97,10 @@ def locate_dataset(name: str, *, hub: bool = False) -> Path:
     `:expert` behind a name stands for the folder in it, an architecture for the whole
     dataset. Raises InputError if there is no such dataset.
     """
+    tag = tag_of(name)
     name, config = split_name(name)
+    if tag is not None and (name == EMBEDDED or Path(name).is_dir()):
+        raise InputError(f"a version is for the Hub: leave out @{tag.removeprefix('v')}")
     if name == EMBEDDED:
         whole = embedded_path()
         return whole.with_name(f"{EMBEDDED}-{EXPERT}") if config == EXPERT else whole
@@ -113,17 +117,18 @@ def locate_dataset(name: str, *, hub: bool = False) -> Path:
         raise InputError(f"expected {EMBEDDED!r} or the folder of a dataset, not {name!r}")
     if not hub:
         raise InputError("there is no such folder; a dataset on the Hub does not do", source=path)
-    return _download(name)
+    found = _download(name, tag)
+    return found / EXPERT if config == EXPERT else found
 
 
-def _download(name: str) -> Path:
+def _download(name: str, revision: str | None) -> Path:
     """A dataset of the Hub in the local cache; without a connection, the copy that is there."""
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
     offline = False
     try:
-        HfApi().dataset_info(name, timeout=TIMEOUT_SECONDS)
+        HfApi().dataset_info(name, revision=revision, timeout=TIMEOUT_SECONDS)
     except (HFValidationError, RepositoryNotFoundError):
         raise InputError("no such folder, and no such dataset on the Hub", source=name) from None
     except HfHubHTTPError as error:
@@ -131,7 +136,11 @@ def _download(name: str) -> Path:
     except Exception:  # noqa: BLE001  whatever the HTTP library raises that the client stands on
         offline = True
     try:
-        return Path(snapshot_download(name, repo_type="dataset", local_files_only=offline))
+        return Path(
+            snapshot_download(
+                name, revision=revision, repo_type="dataset", local_files_only=offline
+            )
+        )
     except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         raise _not_downloaded(name, error) from None
 

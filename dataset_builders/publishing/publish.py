@@ -55,7 +55,7 @@ def _check_state(request: PublishRequest, state: RepositoryState) -> None:
 def _check_folder(request: PublishRequest) -> None:
     from dataset_builders.inspection.check import check_dataset
 
-    report = check_dataset(request.folder, jobs=request.jobs)
+    report = check_dataset(request.folder.resolve(), jobs=request.jobs)
     if not report.passed:
         raise InputError(
             f"does not pass its check; findings: {len(report.findings)}, the first: "

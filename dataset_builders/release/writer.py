@@ -96,7 +96,7 @@ def write_dataset(
     embedded = _functions_of(EMBEDDED) if sweep != EMBEDDED else {}
     others = {EMBEDDED_DATASET: embedded}
     if beside is not None:
-        names = (f"{beside}:{arch}" for arch in TARGETS)
+        names = (f"{beside.resolve()}:{arch}" for arch in TARGETS)
         others["the dataset beside it"] = _functions_of(*names)
     selection = _select(points, journal, sweep, others)
     if not selection.candidates:

@@ -30,8 +30,8 @@ SPLITS: dict[str, str] = {
     "test_unseen_tile_shape": "tiles of 64x128 and 16x128 (matrix products), 64x32 (attention) "
     "and 16x128 (decoding), which no training row has",
     "test_unseen_head_dimension": "attention heads of 80 and 96, which no training row has",
-    "test_larger": "tiles of 32,768 elements and more, counted over all that a program "
-    "accumulates; training rows have fewer",
+    "test_larger": "tiles of 32,768 elements and more: rows times columns, of attention times "
+    "columns and padded head; training rows have fewer",
     "test_unseen_data_type": "products of int8 and 8-bit floats; training rows have fp16, bf16 "
     "and fp32",
 }

@@ -9,41 +9,7 @@ import pytest
 
 from tests.command_line import CommandLine
 
-TEXT = """# RUN: what llc is told
----
-name: damaged
-body: |
-  bb.0:
-    what is this
-...
----
-...
----
-name: callee
-body: |
-  bb.0:
-    %0:vgpr_32 = COPY $vgpr0
-    S_SETPC_B64_return $sgpr30_sgpr31, implicit %0
-...
----
-name: "one two"   # said
-tracksRegLiveness: true
-registers:
-  - {id: 0, class: vgpr_32}   # said
-machineFunctionInfo:
-    isEntryFunction:  true
-    stackPtrOffsetReg: $sgpr32
-body: |
-  ; of the whole body
-  bb.0:
-    liveins: $vgpr0, $sgpr4_sgpr5:0x0000000000000003
-    ; a comment
-    %0 = COPY $vgpr0 ; of %0 and $vgpr3
-    %x-y:vgpr_32 = V_ADD_U32_e32 %0, 63, implicit $exec ; $vgpr7
-    INLINEASM &"v_nop ; \\22x\\22 , {", 1, 10, %x-y ; "a" %0
-    S_ENDPGM 0
-...
-"""
+TEXT = Path(__file__).with_name("several.mir").read_text()
 
 
 @pytest.fixture(name="path")

@@ -181,6 +181,9 @@ def test_a_file_that_the_manifest_lists_otherwise(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="its SHA-256 is not what") as caught:
             load()
         assert caught.value.source == str(path)
+    next(folder.glob("raw/data/sm_80/mha/test-*.parquet")).unlink()
+    with pytest.raises(InputError, match="its SHA-256"):
+        load_rows(str(folder))
     next(folder.glob("data/sm_80/mha/*.parquet")).unlink()
     with pytest.raises(InputError, match="the file is missing"):
         load_rows(str(folder))

@@ -28,7 +28,7 @@ from dataset_builders.sweeps.experts import make_expert_point
 from tests.dataset_builders.expert_folders import NOTICE, use_fake_libraries, write_expert_dataset
 from tests.dataset_builders.inspection_folders import SPLITS, draft, rehash
 from verilocc_bench.cli import main
-from verilocc_bench.dataset import load_raw_row, load_rows, read_parquet
+from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows, read_parquet
 from verilocc_bench.dataset.parquet import write_parquet
 from verilocc_bench.dataset.rows import Row
 from verilocc_bench.errors import InputError
@@ -180,6 +180,11 @@ def test_beside_is_for_experts_alone(capsys: pytest.CaptureFixture[str], tmp_pat
     arguments[2:3] = ["fresh", "--seed", "a"]
     assert main(arguments) == 2
     assert "x: holds no rows of a dataset" in capsys.readouterr().err
+    part = shutil.copytree(embedded_path(), tmp_path / "part")
+    shutil.rmtree(part / "data" / "gfx942")
+    arguments[arguments.index("x")] = str(part)
+    assert main(arguments) == 2
+    assert "the file is missing: manifest.json lists it" in capsys.readouterr().err
 
 
 def candidate(place: int, tokens: Tokens) -> RowCandidate:

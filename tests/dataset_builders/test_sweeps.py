@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dataset_builders.building.build import sampled
 from dataset_builders.kernels.specifications import AMD_OPTIONS, KERNELS, NVIDIA_OPTIONS
 from dataset_builders.sweeps import (
     SWEEPS,
@@ -313,6 +314,14 @@ def test_listed_sweeps_keep_their_order() -> None:
 def test_unknown_names_are_input_errors(call) -> None:
     with pytest.raises(InputError):
         call()
+
+
+@pytest.mark.parametrize("every", [1, 3, 4, 8])
+def test_a_sample_has_all_architectures_and_families(every: int) -> None:
+    points = sweep_named("default").points()
+    whole = Counter((point.arch, point.family) for point in points)
+    found = Counter((point.arch, point.family) for point in sampled(points, every))
+    assert found == {lane: -(-count // every) for lane, count in whole.items()}
 
 
 def test_parameters_are_a_mapping() -> None:

@@ -30,6 +30,17 @@ def scaled_sum(x, y, out, n, scale, BLOCK: tl.constexpr):
     tl.store(out + at, scale * left + tl.load(y + at, mask=inside), mask=inside)
 
 
+def namesake() -> Any:
+    """Another function of the same name and arguments."""
+
+    @triton.jit
+    def scaled_sum(x, y, out, n, scale, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + at, scale - tl.load(x + at) * tl.load(y + at), mask=at < n)
+
+    return scaled_sum
+
+
 @triton.jit(noinline=True)
 def squared(value):
     """A device function that is called."""

@@ -115,9 +115,12 @@ def test_a_block_captures_launches_warmups_and_compiles() -> None:
         triton.compile(
             kernels.product_source(), target=triton_target("sm_80"), options={"num_warps": 1}
         )
+        kernels.namesake()[(2,)](x, x, x, 256, 2.0, BLOCK=64)
         kernels.with_a_call[(1,)](x, x)
         kernels.scaled_sum[(2,)](x, x, x, 100, 2.0, BLOCK=64)  # not divisible by 16
-    assert captured.count == 5
+    assert captured.count == 6
+    named = [p.row.params for p in captured.problems if p.row and p.row.kernel == "scaled_sum"]
+    assert ["text_sha256" in params for params in named].count(True) == 1
     problems = {(p.row.kernel, p.arch): p for p in captured.problems[::-1] if p.row is not None}
     assert set(problems) == {("scaled_sum", "gfx942"), ("product", "sm_80")}
     (refusal,) = [each for each in captured.refusals if each.point.kernel == "with_a_call"]

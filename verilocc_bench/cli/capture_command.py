@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from verilocc_bench.dataset import EMBEDDED
 from verilocc_bench.errors import InputError, VerilocError
 from verilocc_bench.triton.capturing import Capture, capture
 
@@ -100,7 +101,8 @@ def _report(captured: Capture, options: argparse.Namespace) -> None:
         )
     for each in refusals:
         print(f"refused           {each.point.arch}  {each.point.kernel}: {each.reason}")
+    name = f"./{options.output}" if str(options.output) == EMBEDDED else options.output
     print(
         f"{captured.count} kernels, {len(rows)} rows in {options.output}, {len(refusals)} refused; "
-        f"every command takes --dataset {options.output}"
+        f"every command takes --dataset {name}"
     )

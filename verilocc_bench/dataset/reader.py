@@ -259,8 +259,8 @@ def _rows_of_folder(
     files = [path for path in base.glob("*/*/*.parquet") if path.parts[-3] in wanted]
     paths = sorted(path for path in files if path.name.startswith(f"{split}-"))
     for listed in _listed(folder):
-        path = folder / listed
-        here = path.match(f"{base.name}/*/*/{split}-*.parquet") and path.parts[-3] in wanted
+        path, parts = folder / listed, listed.split("/")
+        here = parts[0] == base.name and parts[1] in wanted and path.name.startswith(f"{split}-")
         # A whole folder may be left out on purpose.
         if here and path.parent.is_dir() and not path.exists():
             raise InputError(f"the file is missing: {MANIFEST} lists it", source=path)

@@ -15,6 +15,7 @@ import contextlib
 import gc
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -111,6 +112,12 @@ class Capture:
 
     def _listen(self, **facts: Any) -> None:
         code = _captured_code(facts["src"], facts["metadata"], facts["metadata_group"])
+        known = self._codes.get(code.point.key)
+        if known is not None and known.kernel != code.kernel:  # another function of that name
+            text = code.kernel.llvm_ir + code.kernel.ptx
+            named = {"text_sha256": hashlib.sha256(text.encode()).hexdigest()}
+            parameters = Parameters.of({**code.point.parameters, **named})
+            code = replace(code, point=replace(code.point, parameters=parameters))
         if code.point.key not in self._codes:
             self._codes[code.point.key] = code
             self._rows = None

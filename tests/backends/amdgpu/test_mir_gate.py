@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 
 import pytest
 
@@ -41,56 +42,7 @@ from verilocc_bench.ir import (
 from verilocc_bench.selftest.renumber import renumber
 from verilocc_bench.targets import get_target
 
-TEXT = """\
---- |
-  define amdgpu_kernel void @f() #0 { ret void }
-  attributes #0 = { "amdgpu-flat-work-group-size"="1,256" "amdgpu-waves-per-eu"="3,4" }
-...
----
-name: f
-registers:
-  - { id: 0, class: vreg_64_align2 }
-  - { id: 1, class: vgpr_32 }
-  - { id: 2, class: vreg_256_align2 }
-  - { id: 3, class: sreg_64_xexec }
-  - { id: 4, class: av_32 }
-  - { id: 5, class: sreg_32_xm0_xexec }
-machineFunctionInfo:
-  scratchRSrcReg: '$sgpr0_sgpr1_sgpr2_sgpr3'
-  stackPtrOffsetReg: '$sgpr32'
-  sgprForEXECCopy: '$sgpr100_sgpr101'
-body: |
-  bb.0.entry:
-    successors: %bb.1(0x40000000), %bb.2(0x40000000)
-    liveins: $vgpr0, $vgpr1, $vgpr40, $sgpr36_sgpr37
-
-    %1:vgpr_32 = COPY $vgpr0
-    undef %0.sub0:vreg_64_align2 = V_LSHLREV_B32_e64 2, %1, implicit $exec ; a shift of "x"
-    %0.sub1:vreg_64_align2 = V_MOV_B32_e32 0, implicit $exec
-    early-clobber %2:vreg_256_align2 = V_MFMA_F64_16X16X4F64_mac_vgprcd_e64 %0, %0, undef %2(tied-def 0), 0, 0, 0, implicit $mode, implicit $exec
-    %5:sreg_32_xm0_xexec = S_MOV_B32 $m0
-    %3:sreg_64_xexec = V_CMP_EQ_U32_e64 %1, killed %2.sub3, implicit $exec
-    DBG_VALUE %1, $noreg, 0
-    $sgpr30_sgpr31 = SI_CALL %3, @g, csr_amdgpu_gfx90ainsts, implicit $vgpr1, implicit-def $vgpr0
-    $vcc = S_AND_B64 $exec, killed %3, implicit-def dead $scc
-    $exec = S_OR_B64 $exec, $sgpr36_sgpr37, implicit-def $scc
-    S_CBRANCH_VCCNZ %bb.2, implicit $vcc
-    S_BRANCH %bb.1
-
-  bb.1 (%ir-block.7):
-    %4:av_32 = GLOBAL_LOAD_DWORD %0, 0, 0, implicit $exec :: (load (s32) from %ir.p, !tbaa !5)
-    %1.lo16:vgpr_32 = COPY $vgpr40_lo16
-    BUNDLE implicit-def $vgpr7, implicit-def $vgpr8, implicit %4, implicit $exec {
-      $vgpr7 = COPY %4
-      $vgpr8 = V_ADD_U32_e32 internal $vgpr7, %1, implicit $exec
-    }
-
-  bb.2:
-    INLINEASM &"v_nop ; %bb.1, $vgpr9", 1, 10, def $vgpr6, 9, %0:vreg_64_align2
-    $exec = COPY $sgpr36_sgpr37
-    S_ENDPGM 0, implicit undef $vgpr7
-...
-"""  # noqa: E501
+TEXT = Path(__file__).with_name("gated.mir").read_text()
 
 
 def loaded(text: str = TEXT) -> tuple[MachineFunction, MachineModule]:
