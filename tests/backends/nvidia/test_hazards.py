@@ -96,10 +96,14 @@ def test_what_is_outstanding_on_one_path_is_outstanding() -> None:
 
 @pytest.mark.parametrize(
     ("wait", "waits"),
-    [("SB2, 0x0", True), ("SB2, 0x1", False), ("SB0, 0x0, {3,2}", True), ("SB0, 0x0, {3}", False)],
+    [
+        *(("DEPBAR.LE SB2, 0x0", True), ("DEPBAR.LE SB2, 0x1", False)),
+        *(("DEPBAR.LE SB0, 0x0, {3,2}", True), ("DEPBAR.LE SB0, 0x0, {3}", False)),
+        ("@P0 DEPBAR.LE SB2, 0x0", False),
+    ],
 )
 def test_which_barriers_depbar_waits_for(wait: str, waits: bool) -> None:
-    text = f"LDG.E R0, [R6]\nDEPBAR.LE {wait}\nMOV R2, R0\nEXIT"
+    text = f"LDG.E R0, [R6]\n{wait}\nMOV R2, R0\nEXIT"
     hazard = Hazard(HazardKind.READ_AFTER_WRITE, 0, 2, ("R0",))
     assert joining(text, {0: raised(2)}) == (() if waits else (hazard,))
 

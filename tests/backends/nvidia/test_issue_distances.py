@@ -211,3 +211,18 @@ def test_the_packages_table() -> None:
         assert table.least(PairKind(WAR, reader, "integer", "R")) == 7
         assert table.least(PairKind(WAR, reader, "variable latency", "R")) == 1
     assert table.least(PairKind(WAW, "HMMA.16816.F32 d0", "HMMA.16816.F32 d0", "R")) >= 20
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "least"),
+    [
+        ("HFMA2.MMA R6, R2, R3, R4", "IADD3 R6, R2, R3, R4", HORIZON),
+        ("HFMA2 R6, R2, R3, R4", "IADD3 R6, R2, R3, R4", 1),
+        ("UIADD3 UR5, UR4, 0x1, URZ", "UMOV UR5, 0x7", 8),
+    ],
+)
+def test_a_slow_write_of_a_class_with_fast_ones(slow: str, fast: str, least: int) -> None:
+    first, second, _ = assemble(f"{slow}\n{fast}\nEXIT").instructions
+    (one,), (other,) = timed_accesses(first).writes, timed_accesses(second).overwrites
+    kind = PairKind(WAW, one.access, other.access, one.file)
+    assert distance_table("sm_80").least(kind) == least

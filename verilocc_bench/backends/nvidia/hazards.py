@@ -317,13 +317,15 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     encoding = instruction.encoding
     stem = opcode_stem(instruction.opcode)
     waits = encoding >> 116 & 0x3F
-    if stem == "DEPBAR":
+    # Under a guard, some threads do not wait.
+    always = instruction.guard is None and not instruction.never
+    if stem == "DEPBAR" and always:
         # `DEPBAR.LE SB0, 0x0, {3,2}` waits for those listed, and at the count 0 for the first.
         first, count = (*instruction.operands, "")[:2]
         waits |= 1 << int(first.removeprefix("SB")) if count == "0x0" else 0
         listed = "".join(each for each in instruction.operands if each.startswith("{"))
         waits |= sum(1 << int(number) for number in listed if number.isdigit())
-    elif instruction.opcode == "WARPGROUP.DEPBAR.LE":
+    elif instruction.opcode == "WARPGROUP.DEPBAR.LE" and always:
         groups = int(instruction.operands[1], 0)  # `gsb0, N`
         if groups < len(_GROUP_BITS):
             waits |= 1 << _GROUP_BITS[groups]
