@@ -14,11 +14,14 @@ from tests.backends.nvidia.assembled_kernels import (
     LOOP,
     PRODUCT,
     SEVERAL,
+    START,
     assembled,
     code,
     embedded,
+    entry,
     linear_scan,
     lowered_kernel,
+    module,
     normalized,
     permuted,
 )
@@ -43,6 +46,18 @@ from verilocc_bench.ir import PhysicalRegister
 pytestmark = pytest.mark.slow
 
 KERNELS = pytest.mark.parametrize("ptx", [LOOP, PRODUCT], ids=["loop", "product"])
+MASKED = module(
+    entry(
+        "masked",
+        f"""{START}
+    ld.global.b32 %r1, [%d1];
+    ld.global.b32 %r2, [%d1+4];
+    match.any.sync.b32 %r3, %r1, %r2;
+    redux.sync.add.s32 %r4, %r3, %r2;
+    st.global.b32 [%d1+8], %r4;
+    """,
+    )
+)
 ROWS = [row for row in load_rows("mini").rows if row.arch == "sm_80"]
 
 
@@ -76,8 +91,8 @@ def test_each_file_is_read_once_and_its_flow_worked_out_once(
 ) -> None:
     cubin = assembled(PRODUCT)
     counts = Counter[str]()
-    for module, name in ((flow, "_Flow"), (read, "read_cubin"), (read, "parse_sass")):
-        monkeypatch.setattr(module, name, counting(counts, name, getattr(module, name)))
+    for where, name in ((flow, "_Flow"), (read, "read_cubin"), (read, "parse_sass")):
+        monkeypatch.setattr(where, name, counting(counts, name, getattr(where, name)))
     kernel = read_kernel(cubin, Path("k.cubin"), ReadOptions())
     lowered = write_assignment(kernel.code, permuted(kernel.code.normalized, 0))
     assert lowered.changed_instructions
@@ -95,6 +110,21 @@ def counting(
         return function(*arguments)
 
     return counted
+
+
+def test_attributes_that_name_a_register_name_none_afterwards() -> None:
+    cubin = assembled(MASKED)
+    kernel = read_cubin(cubin).kernel(None)
+    assert kernel.mask_register_offsets
+
+    def named(data: bytes) -> set[bytes]:
+        return {data[offset : offset + 4] for offset in kernel.mask_register_offsets}
+
+    assert any(each.endswith(b"\x05") for each in named(cubin))
+    problem = normalized(cubin)
+    lowered = lowered_kernel(cubin, problem, permuted(problem, 2))
+    assert named(lowered.data) == {b"\xff" * 4}
+    assert lowered.runnable, lowered.reasons
 
 
 @KERNELS

@@ -38,6 +38,7 @@ _INSTRUCTION_BYTES = 16
 _CODE_ALIGNMENT = 128
 
 _REGISTER_COUNT = 0x2F  # EIATTR_REGCOUNT: the symbol's number and the count, 32 bits each
+_MASK_REGISTERS = 0x29  # EIATTR_COOP_GROUP_MASK_REGIDS: of instructions with a mask of threads
 _SIZED_FORMAT = 4
 _MOST_REGISTERS = 256
 
@@ -49,7 +50,8 @@ class CubinKernel:
     `symbol_index` is its number in the symbol table. `register_count` includes the
     two registers that ptxas adds to those it names. It stands in one byte at
     `register_count_offset` (None: the section has no count, as for sm_90), and as 32
-    bits at each of `register_attribute_offsets`.
+    bits at each of `register_attribute_offsets`. The 32 bits at each of
+    `mask_register_offsets` name a register of the code.
     """
 
     name: str
@@ -59,6 +61,7 @@ class CubinKernel:
     register_count: int
     register_count_offset: int | None
     register_attribute_offsets: tuple[int, ...]
+    mask_register_offsets: tuple[int, ...]
     launch_bounds: LaunchBounds
 
 
@@ -220,8 +223,11 @@ def _kernel(
         )
     information = by_name.get(f".nv.info.{name}")
     bounds = LaunchBounds()
+    masks: list[int] = []
     if information is not None:
         bounds = read_launch_bounds(information.data)
+        for attribute, place, size in _attributes(information):
+            masks += range(place, place + size - 3, 4) if attribute == _MASK_REGISTERS else ()
     count = code.info >> 24
     if not count:
         if len(said) != 1:
@@ -238,6 +244,7 @@ def _kernel(
         count,
         code.header_offset + _SECTION_INFO_OFFSET + 3 if code.info >> 24 else None,
         attributes,
+        tuple(masks),
         bounds,
     )
 
@@ -258,18 +265,22 @@ def _string(strings: ElfSection, offset: int) -> str:
 def _register_counts(data: bytes, section: ElfSection | None) -> dict[int, tuple[int, ...]]:
     """The offsets of the register counts in the file, by the number of their symbol."""
     found: dict[int, tuple[int, ...]] = {}
-    if section is None:
-        return found
-    position, end = section.offset, section.offset + len(section.data)
+    for code, position, size in () if section is None else _attributes(section):
+        if code == _REGISTER_COUNT and size == 8:
+            symbol = int.from_bytes(data[position : position + 4], "little")
+            found[symbol] = (*found.get(symbol, ()), position + 4)
+    return found
+
+
+def _attributes(section: ElfSection) -> Iterator[tuple[int, int, int]]:
+    """The attributes that have a size: (code, offset of the contents in the file, bytes)."""
+    position, end = 0, len(section.data)
     while position + 4 <= end:
-        form, code, size = struct.unpack_from("<BBH", data, position)
+        form, code, size = struct.unpack_from("<BBH", section.data, position)
         position += 4
         if form != _SIZED_FORMAT:
             continue
         if position + size > end:
-            raise InputError(f"no attribute of .nv.info at byte {position - 4 - section.offset}")
-        if code == _REGISTER_COUNT and size == 8:
-            symbol = int.from_bytes(data[position : position + 4], "little")
-            found[symbol] = (*found.get(symbol, ()), position + 4)
+            raise InputError(f"no attribute of {section.name} at byte {position - 4}")
+        yield code, section.offset + position, size
         position += size
-    return found

@@ -4,9 +4,9 @@ The proof starts from the two files and the wanted register of each reference. I
 does not know how the patch was made. Both files are disassembled. Each instruction
 must have the same address, opcode, guard and target, the printed operands with
 renamed registers, and the renamed definitions and uses, printed or not. All bytes
-of the files must be equal, except the kernel's instructions and its
-register counts. All bits of an instruction must be equal, except register
-fields and `.reuse` marks, which may only be cleared.
+of the files must be equal, except the kernel's instructions, its register counts and
+the registers with masks that its attributes name. All bits of an instruction must be
+equal, except register fields and `.reuse` marks, which may only be cleared.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def prove_bytes(before: bytes, after: bytes, kernel: CubinKernel) -> None:
         raise ProofFailed(f"{kernel.name}: the size of the file changed")
     start, end = kernel.code_offset, kernel.code_offset + kernel.code_size
     may_change = {kernel.register_count_offset}  # None if the section has no count
-    for offset in kernel.register_attribute_offsets:
+    for offset in (*kernel.register_attribute_offsets, *kernel.mask_register_offsets):
         may_change |= set(range(offset, offset + 4))
     if before[:start] == after[:start] and before[end:] == after[end:]:
         return

@@ -44,6 +44,8 @@ from verilocc_bench.ir import Assignment
 from verilocc_bench.targets.nvidia import COMPILER_REGISTERS
 
 _INSTRUCTION_BYTES = 16
+_NO_REGISTER = b"\xff\xff\xff\xff"
+"""What ptxas writes where an instruction has no register for its mask of threads."""
 
 
 class RunVerdict(StrEnum):
@@ -234,4 +236,7 @@ def _patched_file(cubin: bytes, kernel: CubinKernel, words: list[int], count: in
         data[kernel.register_count_offset] = count
     for offset in kernel.register_attribute_offsets:
         data[offset : offset + 4] = count.to_bytes(4, "little")
+    if data != cubin:
+        for offset in kernel.mask_register_offsets:
+            data[offset : offset + 4] = _NO_REGISTER
     return bytes(data)
