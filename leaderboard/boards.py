@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from verilocc_bench.dataset import EMBEDDED, Row, iterate_rows, load_rows, split_name
+from verilocc_bench.dataset import EMBEDDED, EXPERT, Row, iterate_rows, load_rows, split_name
 from verilocc_bench.errors import InputError
 
 BOARDS = Path(__file__).with_name("boards.json")
@@ -57,6 +57,8 @@ class Board:
             return self.dataset
         config = split_name(self.dataset)[1]
         missing = config and split_name(dataset)[1] != config
+        if config == EXPERT and Path(dataset).is_dir() and not Path(dataset, EXPERT).is_dir():
+            missing = False  # it is that folder itself
         return f"{dataset}:{config}" if missing else dataset
 
 

@@ -85,7 +85,7 @@ def examine(
     except InputError as error:
         found.refusals = [_refusal("format", error, folder)]
         return found
-    copy = BoardCopy(found.board, dataset or found.board.dataset, revision)
+    copy = BoardCopy(found.board, found.board.copy_in(dataset), revision)
     rows = copy.rows()
     asked = {row.arch for row in rows}
     if strange := sorted(set(found.submission.architectures) - asked):

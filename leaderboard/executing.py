@@ -37,10 +37,13 @@ class ExecutedSample:
     executed: int = 0
     wrong: tuple[str, ...] = ()
     why_not: str | None = None
+    seed: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return {"executed": self.executed, "wrong": list(self.wrong), "why_not": self.why_not}
+        """All fields by name; the seed if there is one."""
+        drawn = {"seed": self.seed} if self.seed else {}
+        found = {"executed": self.executed, "wrong": list(self.wrong), "why_not": self.why_not}
+        return found | drawn
 
 
 def execute_sample(
@@ -52,21 +55,22 @@ def execute_sample(
     split: str,
     revision: str | None,
     count: int,
+    seed: str = "",
 ) -> ExecutedSample:
     """Executes the measured answers to up to `count` functions of gfx90a and gfx942.
 
-    The functions are drawn by a hash of their ids and answers, so that nobody chooses
-    them and everybody finds the same ones.
+    The functions are drawn by a hash of the seed, their ids and answers. A reviewer's seed is
+    drawn by chance: a known one would let a submitter try out answers until others are drawn.
     """
     try:
         from verilocc_bench.execution import AnswerExecutor
     except VerilocError as error:
-        return ExecutedSample(why_not=str(error))
+        return ExecutedSample(why_not=str(error), seed=seed)
     known = ARCHITECTURES.values()
     chosen = [
         row for row in rows.values() if row.arch in known and verdicts[row.id].outcome is not None
     ]
-    chosen.sort(key=lambda row: _lot(row.id, answers))
+    chosen.sort(key=lambda row: _lot(seed, row.id, answers))
     executed = 0
     wrong: list[str] = []
     for row in chosen[:count]:
@@ -80,19 +84,19 @@ def execute_sample(
             if not executor.own.accepted:
                 continue  # the kernel itself is beyond what is executed
         except VerilocError as error:
-            return ExecutedSample(executed, tuple(wrong), str(error))
+            return ExecutedSample(executed, tuple(wrong), str(error), seed)
         done = executor.execute(measured_answer(answers, row, verdicts[row.id]))
         if done.outcome == "refused":
             continue  # some edits are not lowered
         executed += 1
         if not done.accepted:
             wrong.append(row.id)
-    return ExecutedSample(executed, tuple(wrong))
+    return ExecutedSample(executed, tuple(wrong), seed=seed)
 
 
-def _lot(identifier: str, answers: Answers) -> str:
+def _lot(seed: str, identifier: str, answers: Answers) -> str:
     digest = answers.lines[identifier].digest.hexdigest()
-    return hashlib.sha256(f"{identifier} {digest}".encode()).hexdigest()
+    return hashlib.sha256(f"{seed}{identifier} {digest}".encode()).hexdigest()
 
 
 def measured_answer(answers: Answers, row: Row, verdict: FunctionVerdict) -> Answer:

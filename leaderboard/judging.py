@@ -180,10 +180,24 @@ def _judged(prepared: PreparedRow, response: Response) -> _Known:
 
 
 def _is_copy(answer: Answer, label: Mapping[str, str] | None) -> bool:
+    """True if nearly all virtual registers have the register that they have in a label.
+
+    Whatever its name: a copy with renamed registers is one. Where few share a register, the
+    names decide, as whoever shares none has the same groups.
+    """
     if label is None or answer.has_edits:
         return False
-    same = sum(answer.assignment.get(name) == base for name, base in label.items())
-    return same >= NEARLY_ALL * len(label)
+    if 2 * len(set(label.values())) > len(label):
+        same = sum(answer.assignment.get(name) == base for name, base in label.items())
+        return same >= NEARLY_ALL * len(label)
+    together = Counter((answer.assignment.get(name), base) for name, base in label.items())
+    for place in (0, 1):
+        most: dict[str | None, int] = {}
+        for pair, count in together.items():
+            most[pair[place]] = max(count, most.get(pair[place], 0))
+        if sum(most.values()) < NEARLY_ALL * len(label):
+            return False
+    return True
 
 
 def _label_conflicts(prepared: PreparedRow) -> int | None:

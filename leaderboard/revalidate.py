@@ -72,6 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"answers that are executed as machine code (default: {EXECUTED})",
     )
     add(
+        "--execute-seed",
+        default="",
+        metavar="SEED",
+        help="draws other answers to execute (default: none; a review draws one by chance)",
+    )
+    add(
         "--machine-code",
         type=int,
         default=0,
@@ -89,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             revision=options.revision,
             jobs=options.jobs,
             execute=options.execute,
+            execute_seed=options.execute_seed,
             machine_code=options.machine_code,
         )
     except (InputError, OSError) as error:
@@ -109,13 +116,14 @@ def revalidate(
     revision: str | None = None,
     jobs: int = 1,
     execute: int = 0,
+    execute_seed: str = "",
     machine_code: int = 0,
     own: bool = False,
 ) -> dict[str, Any]:
     """The verdict on a submission, which is also written to `output`.
 
-    `dataset` is a copy that the reviewer trusts. `execute` answers are executed
-    as machine code, and the answers to `machine_code` functions are counted as such.
+    `dataset` is a copy that the reviewer trusts. `execute` answers, drawn by `execute_seed`,
+    are executed as machine code, and the answers to `machine_code` functions are counted as such.
     `own` entries alone have the names and the authors of the leaderboard's.
     Raises InputError if the folder is missing, or if the copy has other rows than the
     board.
@@ -134,6 +142,7 @@ def revalidate(
         revision,
         jobs=jobs,
         execute=execute,
+        execute_seed=execute_seed,
         machine_code=machine_code,
         own=own,
     )
@@ -151,6 +160,7 @@ def _revalidated(
     *,
     jobs: int,
     execute: int,
+    execute_seed: str,
     machine_code: int,
     own: bool,
 ) -> dict[str, Any]:
@@ -164,7 +174,7 @@ def _revalidated(
     rows = list(found.rows.values())
     examples = list(_examples(found.answers, rows, verdicts))
     executed = counted = None
-    copy = found.board.dataset if dataset is None else dataset
+    copy = found.board.copy_in(dataset)
     if execute:
         executed = execute_sample(
             found.answers,
@@ -174,6 +184,7 @@ def _revalidated(
             split=found.board.split,
             revision=revision,
             count=execute,
+            seed=execute_seed,
         )
     if machine_code:
         source = CodeSource(copy, (found.board.split,), revision)

@@ -60,6 +60,9 @@ def history_plot(
         if figure is not None and (entry.date or entry.is_base_line):
             day = None if entry.date is None else date.fromisoformat(entry.date)
             found.append((day, rank, entry, figure))
+    # No stranger's entry is older than the board.
+    first = min((day for day, _, entry, _ in found if day and entry.is_base_line), default=None)
+    found = [(day and max(day, first or day), n, entry, y) for day, n, entry, y in found]
     days = sorted({day for day, *_ in found if day is not None})
     if len(days) < 2:
         return None

@@ -60,7 +60,7 @@
       const whole = digits === 2 && Number.isInteger(value);
       const grouped = { minimumFractionDigits: digits, maximumFractionDigits: digits };
       cell.textContent = value === null ? missing : whole ? `${value}` : value.toLocaleString("en", grouped);
-      if (name === "registers" && figures && figures.valid < figures.kernels) {
+      if (["registers", "conflicts", "spill_cost"].includes(name) && figures && figures.valid < figures.kernels) {
         const note = document.createElement("small");
         note.textContent = `of ${figures.valid} valid`;
         cell.append(" ", note);
@@ -82,7 +82,10 @@
     });
     const text = heads[column].dataset.sort === "text";
     const rows = [...table.tBodies[0].rows];
-    rows.sort((a, b) => compare(a, b, column, direction, text));
+    // Rows that are equal there: by spill cost, on the split track.
+    const cost = table.querySelector("tbody [data-figure=spill_cost]");
+    const tied = (a, b) => (cost ? compare(a, b, cost.cellIndex, 1, false) : 0);
+    rows.sort((a, b) => compare(a, b, column, direction, text) || tied(a, b));
     table.tBodies[0].append(...rows);
     number(table);
   }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leaderboard.boards import Board
 from leaderboard.comment import code_words
 from leaderboard.document import KS
+from leaderboard.judging import NEARLY_ALL
 from leaderboard.measured import UNVERIFIED, figure_words
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
 from leaderboard.rendering.history import history_plot
@@ -104,14 +105,14 @@ class BoardPage:
         return found
 
     def equal_base_lines(self, entry: BoardEntry) -> list[str]:
-        """The base lines that have the very figures of an entry on all its kernels."""
-        own = {kernel["id"]: kernel for kernel in entry.kernels}
+        """The base lines that have the figures of an entry on nearly all its kernels."""
+        own = _figures(entry)
         return [
             each.submission["name"]
             for each in self.entries
             if each.is_base_line
             and not entry.is_base_line
-            and own == {kernel["id"]: kernel for kernel in each.kernels if kernel["id"] in own}
+            and len(own.items() & _figures(each).items()) >= NEARLY_ALL * len(own)
         ]
 
     @cached_property
@@ -304,3 +305,12 @@ def _signed(figures: EntryFigures | None) -> str:
     if figures is None or figures.gained is None:
         return "–"
     return f"+{figures.gained} −{figures.lost}"
+
+
+def _figures(entry: BoardEntry) -> dict[str, tuple[Any, ...]]:
+    """What an answer to each kernel is, whatever the number of samples."""
+    names = ("registers", "bank_conflicts", "occupancy", "spill_cost", "move_cost")
+    return {
+        kernel["id"]: (kernel["valid"] / kernel["samples"], *(kernel[name] for name in names))
+        for kernel in entry.kernels
+    }

@@ -75,6 +75,10 @@ def test_intervals_of_shares_are_those_of_wilson() -> None:
         assert share_interval(shares) == pytest.approx((low, high), abs=1e-4)
     for shares, low, high in (([1.0] * 8 + [0.9], 0.7009, 0.9979), ([0.5, 0.51], 0.3424, 0.6576)):
         assert share_interval(shares) == pytest.approx((low, high), abs=1e-4)
+    # Equal shares, whose mean is not quite theirs: the fewer, the wider.
+    for share in (0.4, 0.7):
+        widths = [high - low for n in range(2, 12) for low, high in (share_interval([share] * n),)]
+        assert widths == sorted(widths, reverse=True)
 
 
 @pytest.mark.parametrize("samples", [5, 20])

@@ -80,7 +80,10 @@ def test_a_limited_run_is_a_draft(small: Arena, tmp_path: Path) -> None:
         draft(run.parent, tmp_path / "other")
 
 
-def test_where_the_functions_are() -> None:
+def test_where_the_functions_are(tmp_path: Path) -> None:
+    assert FULL.copy_in(str(tmp_path)) == str(tmp_path)  # the folder of experts itself
+    (tmp_path / "expert").mkdir()
+    assert FULL.copy_in(str(tmp_path)) == f"{tmp_path}:expert"
     assert FULL.copy_in(None) == "verilocc/regalloc:expert"
     assert FULL.copy_in("folder") == FULL.copy_in("folder:expert") == "folder:expert"
     assert replace(FULL, dataset="verilocc/regalloc").copy_in("folder") == "folder"

@@ -36,6 +36,9 @@ def test_valid_answers_are_executed(arena: Arena, tmp_path: Path) -> None:
     assert document["executed"] == {"executed": 2, "wrong": [], "why_not": None}
     words = (tmp_path / "out" / COMMENT).read_text()
     assert "2 answers were executed as machine code; all give the right numbers." in words
+    again = {"execute": 1, "execute_seed": "other"}
+    document = check(submitted(arena).write(tmp_path / "t"), tmp_path / "again", **again)
+    assert document["executed"] == {"executed": 1, "wrong": [], "why_not": None, "seed": "other"}
 
 
 @pytest.mark.usefixtures("raw")

@@ -53,6 +53,7 @@ def entries(
 def test_results_of_a_model(entries: Path, tmp_path: Path) -> None:
     output = tmp_path / ".eval_results" / "verilocc-bench.yaml"
     arguments = [str(entries), "--board", "small", "--dataset-id", "a/b", "--revision", "c" * 40]
+    arguments += ["--entry", "Number 0", "--entry", "Number 1"]
     page = ["--model", MODEL, "--page", "https://example.org/board"]
     assert main([*arguments, *page, "--output", str(output)]) == 0
     found = parse_eval_result_entries(yaml.safe_load(output.read_text()))
@@ -70,8 +71,9 @@ def test_results_of_a_model(entries: Path, tmp_path: Path) -> None:
             ["--model", "no/body"],
             "no entry of the board 'small' links https://huggingface.co/no/body",
         ),
-        (["--model", MODEL], "expected the dataset's id on the Hub"),
-        (["--model", MODEL, "--dataset-id", "a/c"], "and not of a/c (hash"),
+        (["--model", MODEL], "several entries link to"),
+        (["--model", MODEL, "--entry", "Number 0"], "expected the dataset's id on the Hub"),
+        (["--model", MODEL, "--entry", "Number 0", "--dataset-id", "a/c"], "and not of a/c (hash"),
         (["--model", MODEL, "--board", "other"], "no entry of the board 'other'"),
     ],
 )
@@ -92,7 +94,7 @@ def test_strangers_cannot_give_a_model_results(
     (entries / "stranger.json").write_text(document_text(document))
     arguments = [str(entries), "--board", "small", "--dataset-id", "a/b", "--model", MODEL]
     assert main(arguments) == 2
-    assert "several authors" in (said := capsys.readouterr().err)
+    assert "several entries" in (said := capsys.readouterr().err)
     assert "'Better' of Somebody" in said
     assert main([*arguments, "--entry", "Better"]) == 0
     assert "state_free" in capsys.readouterr().out

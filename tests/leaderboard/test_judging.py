@@ -235,6 +235,11 @@ def test_nearly_a_label_is_a_copy_of_it() -> None:
     for changed, copy in ((0, True), (5, True), (6, False)):
         answer = {**label, **{f"%{n}": "v200" for n in range(changed)}}
         assert _is_copy(Answer(answer), label) == copy
+        shared = {name: f"v{int(base[1:]) % 10}" for name, base in label.items()}
+        renamed = {name: f"v{(int(base[1:]) + 7) % 10}" for name, base in shared.items()}
+        renamed |= {f"%{n}": "v200" for n in range(changed)}
+        assert _is_copy(Answer(renamed), shared) == copy
+    assert not _is_copy(Answer(dict.fromkeys(shared, "v0")), shared)
     assert not _is_copy(Answer(label), None)
     assert not _is_copy(Answer(label, Edits({900: "V 1 v"})), label)
 

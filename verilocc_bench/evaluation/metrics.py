@@ -74,7 +74,7 @@ def share_interval(shares: Sequence[float]) -> tuple[float, float] | tuple[None,
     least, most = (each / (count + NORMAL_95**2) for each in (NORMAL_95**2, count))
     middle = math.fsum(shares) / count
     variance = math.fsum((share - middle) ** 2 for share in shares) / count
-    if variance:
+    if max(shares) > min(shares):
         count *= middle * (1 - middle) / variance
     correction = NORMAL_95**2 / count
     center = middle + correction / 2

@@ -20,42 +20,7 @@ from verilocc_bench.backends.amdgpu.code_worth import (
 from verilocc_bench.backends.amdgpu.cycles import Analyzer, estimate_loops, find_analyzer
 from verilocc_bench.errors import InputError
 
-ASSEMBLY = """\
-\t.text
-other:                                  ; @other
-\ts_nop 7
-.Lfunc_end0:
-kernel:                                 ; @kernel
-; %bb.0:
-\ts_load_dwordx2 s[0:1], s[4:5], 0x0
-\ts_waitcnt lgkmcnt(0)
-\ts_nop 1
-\tv_mov_b32_e32 v1, v0
-\tv_mov_b32_e32 v2, 0                   ; a constant
-\tv_mov_b32_dpp v2, v1 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf
-.LBB1_1:                                ; =>This Loop Header: Depth=1
-\tv_accvgpr_read_b32 v3, a0
-\tscratch_load_dword v4, off, off       ; 4-byte Folded Reload
-.LBB1_2:                                ;   Parent Loop BB1_1 Depth=1
-\t;;#ASMSTART
-\tds_read_b32 v5, v1
-\ts_waitcnt lgkmcnt(0)
-\tv_mfma_f32_16x16x4f32 a[0:3], v5, v4, a[0:3]
-\ts_nop 0x4
-\ts_cbranch_scc1 .LBB1_2
-; %bb.3:                                ;   in Loop: Header=BB1_1 Depth=1
-\tv_cndmask_b32_e64 v1, v1, v2, s[2:3]
-\ts_cbranch_vccnz .LBB1_1
-; %bb.4:
-\tglobal_store_dword v1, v2, s[0:1]
-.LBB1_5:
-\tv_add_u32_e32 v1, v1, v2
-\ts_cbranch_scc0 .LBB1_5
-; %bb.6:
-\ts_endpgm
-.Lfunc_end1:
-; codeLenInByte = 96
-"""
+ASSEMBLY = Path(__file__).with_name("counted.s").read_text()
 needs_analyzer = pytest.mark.skipif(
     find_analyzer().program is None and os.environ.get("CI") != "true",
     reason="needs llvm-mca of LLVM 22 (Debian: llvm-22)",

@@ -1,5 +1,7 @@
 """The output of `nvdisasm -c -hex`, whole and damaged."""
 
+from pathlib import Path
+
 import pytest
 
 from verilocc_bench.backends.nvidia.architectures import KNOWN
@@ -7,44 +9,7 @@ from verilocc_bench.backends.nvidia.records import RegisterReference, SassGuard
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.errors import InputError, RejectedKernel
 
-KERNEL = """\
-\t.target\tsm_80
-
-\t.elftype\t@"ET_EXEC"
-
-
-//--------------------- .text.gemm                --------------------------
-\t.section\t.text.gemm,"ax",@progbits
-\t.sectioninfo\t@"SHI_REGISTERS=130"
-\t.align\t128
-        .global         gemm
-        .type           gemm,@function
-        .size           gemm,(.L_x_17 - gemm)
-        .other          gemm,@"STO_CUDA_ENTRY STV_DEFAULT"
-gemm:
-.text.gemm:
-        /*0000*/                   MOV R1, c[0x0][0x28] ;                  /* 0x00000a0000017a02 */
-                                                                           /* 0x000fe40000000f00 */
-        /*0010*/              @!P1 IADD3 R2, P0, R79.reuse, 0x1, R2 ;      /* 0x00005c004f027a10 */
-                                                                           /* 0x000fc8000791e002 */
-        /*0020*/                   STL [R1+0x4], R2     (*"SpillRefill"*); /* 0x0000040201007387 */
-                                                                           /* 0x0003e80000100800 */
-.L_x_16:
-        /*0030*/                   STG.E.128 [R2.64], R104 ;               /* 0x0000006802007986 */
-                                                                           /* 0x002fe2000c101d08 */
-        /*0040*/             @!UP0 BRA `(.L_x_16) ;                        /* 0xfffffff000007947 */
-                                                                           /* 0x000fc0000383ffff */
-        /*0050*/              @!PT LDS RZ, [RZ] ;                          /* 0x00000000fffff984 */
-                                                                           /* 0x000fe20000000800 */
-        /*0060*/               @PT EXIT ;                                  /* 0x000000000000794d */
-                                                                           /* 0x000fea0003800000 */
-.L_x_3:
-        /*0070*/                   BRA `(.L_x_3);                          /* 0xfffffff000007947 */
-                                                                           /* 0x000fc0000383ffff */
-        /*0080*/                   NOP;                                    /* 0x0000000000007918 */
-                                                                           /* 0x000fc00000000000 */
-.L_x_17:
-"""
+KERNEL = Path(__file__).with_name("listings").joinpath("gemm.sass").read_text()
 
 
 def disassembly(instruction: str) -> str:
