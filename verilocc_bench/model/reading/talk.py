@@ -133,6 +133,9 @@ class Speaker:
                 break
             turn = self.turns[index]
             if index > len(self.answers):
+                # What the program shows is read in vain if the model says something else before it.
+                if len(words) + len(turn.shown) > count:
+                    break
                 words += [INDEX[text] for text in turn.shown]
             teacher.said = Said()
             try:
