@@ -88,7 +88,8 @@ def review(
 ) -> dict[str, Any]:
     """The verdict on a pull request; it is written to `output` with the files that were added."""
     commit = _head(repository, number)
-    source = {"repository": repository, "number": number, "commit": commit}
+    author = _author(repository, number)
+    source = {"repository": repository, "number": number, "commit": commit, "author": author}
     files, refusals = _added(repository, commit)
     if not refusals:
         folder = output / SUBMISSION_FOLDER
@@ -126,6 +127,14 @@ def _head(repository: str, number: int) -> str:
 
     info = partial(HfApi().repo_info, repository, repo_type=KIND, revision=f"refs/pr/{number}")
     return str(ask(repository, info).sha)
+
+
+def _author(repository: str, number: int) -> str:
+    """Whose pull request it is: the one word about an entry's origin that is not its own."""
+    from huggingface_hub import HfApi
+
+    details = partial(HfApi().get_discussion_details, repository, number, repo_type=KIND)
+    return str(ask(repository, details).author)
 
 
 def _base(repository: str, commit: str) -> str:

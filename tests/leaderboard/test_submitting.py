@@ -292,6 +292,7 @@ def test_from_a_run_to_the_hub(arena: Arena, run: Path, hub: LocalHub, tmp_path:
     assert document["accepted"]
     assert document["source"]["number"] == 1
     assert len(document["source"]["commit"]) == 40
+    assert document["source"]["author"] == "owner"
     results = json.loads((run / "results.json").read_text())
     for task, record in document["results"].items():
         assert record["pass@1"] == results["results"][task]["pass@1"]
