@@ -133,9 +133,6 @@ class Speaker:
                 break
             turn = self.turns[index]
             if index > len(self.answers):
-                # What the program shows is read in vain if the model says something else before it.
-                if len(words) + len(turn.shown) > count:
-                    break
                 words += [INDEX[text] for text in turn.shown]
             teacher.said = Said()
             try:
@@ -178,18 +175,21 @@ def converse(
     if len(speaker.words) + sum(len(turn.shown) + 1 for turn in speaker.turns[1:]) > longest:
         raise NoRoom(f"a conversation has more than {longest} words")
     while not speaker.over():
-        words = [*speaker.words[place:], *speaker.draft(size)][: longest - place]
+        drafted = [*speaker.words[place:], *speaker.draft(size)][: longest - place]
+        # What stands behind a word that is not the draft's is read in vain.
+        words = drafted[: len(speaker.words) - place + size]
         if not words:
             raise NoRoom(f"a conversation has more than {longest} words")
         before, index = speaker.own, 0
         for index, likeliest in enumerate(read(words, place), 1):
             said, last = likeliest, index == len(words)
+            other = index == len(drafted) or drafted[index] != said
             if place + index == len(speaker.words):
                 if speaker.bans(said):
                     rest = words[index - 1 : index]
                     (said,) = read(rest, place + index - 1, speaker.impossible())
-                    last = True  # what was read behind this word is forgotten
-                speaker.refused += last or words[index] != said
+                    last = other = True  # what was read behind this word is forgotten
+                speaker.refused += other
                 if speaker.refused > MOST_REFUSED:
                     raise WrongWord(f"more than {MOST_REFUSED} words are not the draft's")
                 speaker.hear(said)
