@@ -311,6 +311,9 @@ def _figures(entry: BoardEntry) -> dict[str, tuple[Any, ...]]:
     """What an answer to each kernel is, whatever the number of samples."""
     names = ("registers", "bank_conflicts", "occupancy", "spill_cost", "move_cost")
     return {
-        kernel["id"]: (kernel["valid"] / kernel["samples"], *(kernel[name] for name in names))
+        kernel["id"]: (
+            kernel["valid"] / (kernel["samples"] or 1),
+            *(kernel[name] for name in names),
+        )
         for kernel in entry.kernels
     }

@@ -160,7 +160,8 @@ class _Check:
             raise self.error(f"whole-quad mode is not supported: {opcode}", line)
         if _KEEPS.fullmatch(opcode):
             own, *others = (operand for _, operand in instruction.operands)
-            if not any((o.name, o.virtual) == (own.name, own.virtual) for o in others):
+            same = [o for o in others if (o.name, o.virtual) == (own.name, own.virtual)]
+            if all(o.sub_register not in (None, own.sub_register) for o in same):
                 message = f"{opcode} keeps a part of its destination: expected it as a use, too"
                 raise self.error(message, line)
 
