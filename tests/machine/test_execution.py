@@ -94,6 +94,15 @@ def test_what_is_not_supported_is_refused_before_anything_runs(line: str, what: 
     assert what in str(refused.value)
 
 
+def test_registers_beyond_the_descriptor() -> None:
+    load_kernel(assembled("v_mov_b32_e32 v63, 0\nv_accvgpr_write_b32 a63, v0\ns_endpgm"))
+    for line in ("v_mov_b32_e32 v64, 0", "global_load_dwordx2 v[64:65], v[0:1], off"):
+        with pytest.raises(InputError, match=r"at 0x\w+: its descriptor has 64 registers v$"):
+            load_kernel(assembled(f"{line}\ns_endpgm"))
+    with pytest.raises(InputError, match="64 registers a$"):
+        load_kernel(assembled("v_accvgpr_write_b32 a64, v0\ns_endpgm"))
+
+
 def test_waves_meet_at_barriers_and_share_lds() -> None:
     kernel = kernel_of(TURNED.format(wait="s_waitcnt lgkmcnt(0)"), items=128)
     arguments = [None, np.zeros(128, np.uint32)]

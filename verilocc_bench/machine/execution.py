@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,6 +75,7 @@ from verilocc_bench.machine.state import (
     new_state,
 )
 
+_VECTOR_REGISTER = re.compile(r"\b([va])(?:(\d+)|\[(?:\d+:)?(\d+)\])")
 LDS_BYTES = 65_536
 """The LDS of a compute unit; a kernel's own share is not always in its descriptor."""
 
@@ -303,6 +305,7 @@ def load_kernel(
     code = code_object.kernel(kernel)
     flushes = flushes_denormals(code.descriptor.float_mode)
     instructions = disassemble(code_object.data, code)
+    _check_registers(code, instructions)
     ieee = code.descriptor.ieee
     program = decode(instructions, code.arch, flushes=flushes, ieee=ieee)
     if not code.descriptor.dx10_clamp and (program.rows[:, RESULT_MODIFIERS] & CLAMP).any():
@@ -313,6 +316,19 @@ def load_kernel(
         told = "omod has no effect in IEEE mode, or where denormals are kept"
         raise InputError(f"kernel {code.name}: {told}")
     return RunnableKernel(code, program)
+
+
+def _check_registers(code: KernelCode, instructions: Sequence[CodeInstruction]) -> None:
+    """Raises InputError for a vector register beyond those that the descriptor asks for."""
+    count, vectors = code.descriptor.vector_registers, code.descriptor.accumulator_offset
+    room = {"v": min(count, vectors), "a": max(count - vectors, 0)}
+    for each in instructions:
+        for file, one, last in _VECTOR_REGISTER.findall(" ".join(each.operands)):
+            if int(one or last) >= room[file]:
+                raise InputError(
+                    f"kernel {code.name}: {each.text!r}, at 0x{each.address:x}: its descriptor "
+                    f"has {room[file]} registers {file}"
+                )
 
 
 def run(
