@@ -99,7 +99,7 @@ def test_registers_beyond_the_descriptor() -> None:
     for line in ("v_mov_b32_e32 v64, 0", "global_load_dwordx2 v[64:65], v[0:1], off"):
         with pytest.raises(InputError, match=r"at 0x\w+: its descriptor has 64 registers v$"):
             load_kernel(assembled(f"{line}\ns_endpgm"))
-    with pytest.raises(InputError, match="64 registers a$"):
+    with pytest.raises(InputError, match=r"64 registers a$"):
         load_kernel(assembled("v_accvgpr_write_b32 a64, v0\ns_endpgm"))
 
 
