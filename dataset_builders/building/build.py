@@ -29,11 +29,16 @@ from dataset_builders.building.fingerprint import (
     representatives,
     working_agreement,
 )
-from dataset_builders.building.install import MANIFEST, WORK_FOLDER, install, is_complete
+from dataset_builders.building.install import (
+    MANIFEST,
+    WORK_FOLDER,
+    install,
+    is_complete,
+    read_manifest,
+)
 from dataset_builders.compilers.built_kernel import Timings
 from dataset_builders.execution.storage import storage_errors_named
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
-from dataset_builders.inspection.layout import read_manifest
 from dataset_builders.journal.journal import (
     Journal,
     decode_document,
@@ -155,8 +160,7 @@ def build_dataset(
 
 def sampled(points: Sequence[BuildPoint], every: int) -> list[BuildPoint]:
     """Every `every`-th point of each architecture and family, the first of each among them."""
-    seen: Counter[tuple[str, str]] = Counter()
-    kept = []
+    seen, kept = Counter[tuple[str, str]](), []
     for point in points:
         lane = point.arch, point.family
         if seen[lane] % every == 0:
@@ -171,8 +175,7 @@ def _check_whole(dataset: Path) -> None:
         raise InputError("holds no rows of a dataset", source=dataset)
     for name in read_manifest(dataset).get("files", ()):
         if name.startswith(("data/", "split/")) and not (dataset / name).is_file():
-            message = f"the file is missing: {MANIFEST} lists it, and all rows are compared with"
-            raise InputError(message, source=dataset / name)
+            raise InputError(f"the file is missing: {MANIFEST} lists it", source=dataset / name)
 
 
 def _compile_all(

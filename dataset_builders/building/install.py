@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.inspection.layout import read_manifest
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json
 from verilocc_bench.views.chat import CHAT
 
 WORK_FOLDER = ".work"
@@ -30,6 +30,14 @@ DATASET_PARTS = (
     "licenses",
 )
 """The parts of a dataset folder besides its manifest."""
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a dataset folder. Raises InputError if there is none."""
+    document = read_json(folder / MANIFEST)
+    if not isinstance(document, dict):
+        raise InputError("expected a JSON object", source=folder / MANIFEST)
+    return document
 
 
 def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:

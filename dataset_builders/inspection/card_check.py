@@ -8,8 +8,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from dataset_builders.building.install import MANIFEST
 from dataset_builders.inspection.findings import CheckKind, Findings
-from dataset_builders.inspection.layout import CARD, MANIFEST, ParquetPlace, files_in, parquet_place
+from dataset_builders.inspection.layout import CARD, ParquetPlace, files_in, parquet_place
 from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
 from verilocc_bench.dataset import default_architectures, split_config
 from verilocc_bench.errors import InputError

@@ -18,6 +18,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from dataset_builders.building.install import MANIFEST
 from dataset_builders.execution.tasks import Execution, Item, Lost, Output, run_tasks
 from dataset_builders.inspection.card_check import check_card
 from dataset_builders.inspection.documents import LEAKAGE_FORM, MANIFEST_FORM, check_document
@@ -33,7 +34,6 @@ from dataset_builders.inspection.findings import (
 )
 from dataset_builders.inspection.layout import (
     LEAKAGE,
-    MANIFEST,
     ParquetPlace,
     files_in,
     locate_dataset,

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dataset_builders.building.install import MANIFEST
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import (
     CARD,
     LEAKAGE,
-    MANIFEST,
     REJECTED,
     ROW_LIST,
     ParquetPlace,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from dataset_builders.building.install import MANIFEST
 from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.dataset import EMBEDDED, embedded_path, split_name
 from verilocc_bench.dataset.versions import tag_of
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import read_json
 
-MANIFEST = "manifest.json"
 CARD = "README.md"
 ROW_LIST = "rows.jsonl"
 REJECTED = "rejected.jsonl"
@@ -83,14 +82,6 @@ def files_in(folder: Path) -> list[str]:
     )
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a dataset folder. Raises InputError if there is none."""
-    document = read_json(folder / MANIFEST)
-    if not isinstance(document, dict):
-        raise InputError("expected a JSON object", source=folder / MANIFEST)
-    return document
-
-
 def locate_dataset(name: str, *, hub: bool = False) -> Path:
     """The folder of `mini` or of a path, or with `hub` of a whole download from the Hub.
 
@@ -136,11 +127,8 @@ def _download(name: str, revision: str | None) -> Path:
     except Exception:  # noqa: BLE001  whatever the HTTP library raises that the client stands on
         offline = True
     try:
-        return Path(
-            snapshot_download(
-                name, revision=revision, repo_type="dataset", local_files_only=offline
-            )
-        )
+        fetch = partial(snapshot_download, repo_type="dataset", revision=revision)
+        return Path(fetch(name, local_files_only=offline))
     except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         raise _not_downloaded(name, error) from None
 

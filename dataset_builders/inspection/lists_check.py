@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from dataset_builders.building.install import MANIFEST
 from dataset_builders.inspection.documents import REJECTED_FORM, ROW_LIST_FORM, Line, check_lines
 from dataset_builders.inspection.findings import (
     CheckedRawRow,
@@ -15,7 +16,7 @@ from dataset_builders.inspection.findings import (
     Content,
     Findings,
 )
-from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST, parquet_place
+from dataset_builders.inspection.layout import REJECTED, ROW_LIST, parquet_place
 from dataset_builders.sweeps import SWEEPS, point_from_json
 from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.experts import EXPERT_SWEEPS, expert_point_from_json

@@ -19,6 +19,7 @@ from typing import Any
 from tqdm import tqdm
 
 from dataset_builders.building.compile_point import compile_point
+from dataset_builders.building.install import read_manifest
 from dataset_builders.compilers.built_kernel import canonical_json
 from dataset_builders.compilers.toolchains import check_packages, toolchains_of
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
@@ -30,7 +31,6 @@ from dataset_builders.inspection.layout import (
     locate_dataset,
     parquet_place,
     raw_places,
-    read_manifest,
 )
 from dataset_builders.inspection.parquet_stream import stream_rows
 from dataset_builders.journal.journal import decode_document, result_from_document
