@@ -61,7 +61,10 @@ def room_told(complaint: str) -> int | None:
 
 
 class ContextExceeded(Exception):
-    """The prompt and room for its completion (both, or the room alone) are more than is served."""
+    """The prompt does not fit, or the completion may have fewer tokens than were asked for.
+
+    `room` is the most that the server would make; None if it does not say.
+    """
 
     def __init__(self, words: str, room: int | None = None) -> None:
         super().__init__(words)

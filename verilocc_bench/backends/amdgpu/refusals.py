@@ -18,7 +18,8 @@
   such an edge of the control flow graph has no place.
 - Whole-wave and whole-quad mode: they write lanes of a register that are live outside the
   control flow graph's liveness. LLVM sets registers aside for the first.
-- Opcodes that keep a part of their destination, without a word of it: LLVM's tables have no tie.
+- Opcodes that keep a part of their destination and do not name it as a use: LLVM's tables tie
+  none of them.
 """
 
 from __future__ import annotations

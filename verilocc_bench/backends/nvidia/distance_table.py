@@ -38,11 +38,11 @@ RAISED: Mapping[PairKind, int] = {
     PairKind(HazardKind.WRITE_AFTER_WRITE, "UIMAD", "uniform", "UR"): 7,
     PairKind(HazardKind.WRITE_AFTER_WRITE, "ULDC", "uniform", "UR"): 3,
 }
-"""Distances that are larger than the least that was mined.
+"""Least distances that stand in for smaller mined ones.
 
-On sm_80 the fast UMOV and the slow UIADD3, ULOP3 and the like are one class, and the closest
-pairs have the fast one first. These are sm_90's of the slow before the fast, where each is a
-class."""
+On sm_80 the fast UMOV and the slow UIADD3, ULOP3 and the like are one class, and its closest
+pairs have the fast one first. On sm_90 each is a class: these are its distances of a slow one
+before a fast one."""
 
 
 @dataclass(frozen=True, slots=True)
