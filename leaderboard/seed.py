@@ -4,13 +4,15 @@
 
 Each is evaluated, made a submission and revalidated as anybody's is. The
 documents go to leaderboard/entries/BOARD/, runs and submissions to a folder of
-work, from which an interrupted run goes on. What cannot be made (a board whose
+work, from which an interrupted run goes on. Answers of a model go beside its
+document, as they take long to make again. What cannot be made (a board whose
 kernels DATASET lacks, a model without its package or GPU) is named; the rest is made.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import itertools
 import shlex
 import shutil
@@ -27,7 +29,7 @@ import yaml
 from leaderboard.boards import Board, BoardCopy, boards
 from leaderboard.document import document_text
 from leaderboard.drafting import draft
-from leaderboard.folder import SUBMISSION
+from leaderboard.folder import ANSWERS, SUBMISSION
 from leaderboard.packing import path_of
 from leaderboard.revalidate import revalidate
 from verilocc_bench.errors import InputError
@@ -125,6 +127,10 @@ def _made(board: Board, entries: Sequence[Seed], options: argparse.Namespace) ->
         name = Path(path_of(each.name, board.name)).name
         path = options.output / board.name / f"{name}.json"
         write_atomically(path, document_text(document))
+        if "parameters" in each.fields:
+            answers = options.work / board.name / each.name / "submission" / ANSWERS[0]
+            packed = gzip.compress(answers.read_bytes(), mtime=0)
+            write_atomically(path.with_suffix(f".{ANSWERS[1]}"), packed)
         print(f"written: {path}", file=sys.stderr)
         made += 1
     return made == len(entries)

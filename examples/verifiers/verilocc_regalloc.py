@@ -19,6 +19,7 @@ class KernelData(vf.TaskData):
 
     kernel: str
     dataset: str
+    split: str
     prompt_format: str
 
 
@@ -36,18 +37,23 @@ class KernelTask(vf.Task[KernelData]):
         said = trace.last_message.content
         words = said if isinstance(said, str) else "".join(part.text for part in said or [])
         data = self.data
-        return _rewards(data.dataset, data.prompt_format)([words], [data.kernel])[0]
+        reward = _rewards(data.dataset, data.split, data.prompt_format)
+        return reward([words], [data.kernel])[0]
 
 
 @cache
-def _rewards(dataset: str, prompt_format: str) -> Callable[..., list[float]]:
-    return reward_function(dataset, prompt_format=prompt_format)
+def _rewards(dataset: str, split: str, prompt_format: str) -> Callable[..., list[float]]:
+    return reward_function(dataset, split=split, prompt_format=prompt_format)
 
 
 class KernelConfig(vf.TasksetConfig):
-    """Which kernels, and how they are shown: `whole` shows a kernel at once."""
+    """Which kernels, and how they are shown: `whole` shows a kernel at once.
+
+    `mini` has the split `test` alone. Of other datasets `train` is for learning.
+    """
 
     dataset: str = "mini"
+    split: str = "test"
     arch: str | None = None
     limit: int | None = None
     prompt_format: str = "whole"
@@ -59,10 +65,12 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelConfig]):
     def load(self) -> Iterator[KernelTask]:
         """A task a kernel."""
         config = self.config
-        kernels = load_problems(config.dataset, arch=config.arch, limit=config.limit)
+        kernels = load_problems(
+            config.dataset, split=config.split, arch=config.arch, limit=config.limit
+        )
         for row in prompts(kernels, prompt_format=config.prompt_format):
             data = KernelData(
                 id=row["kernel"], prompt=row["prompt"], kernel=row["kernel"],
-                dataset=config.dataset, prompt_format=config.prompt_format,
+                dataset=config.dataset, split=config.split, prompt_format=config.prompt_format,
             )  # fmt: skip
             yield KernelTask(data, config.task)

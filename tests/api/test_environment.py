@@ -8,6 +8,7 @@ import pytest
 
 import verilocc_bench as vb
 from verilocc_bench.api.environment import prompts, reward_function
+from verilocc_bench.dataset import embedded_path
 
 SMALL = ("ff6a8c95c1702273", "283d953e61cef95c")
 
@@ -83,8 +84,16 @@ def test_rewards_for_a_trainer(environment: vb.Environment) -> None:
     assert reward(chats, kernel=kernels) == [1.0, 1.0, 0.0]
     others = [[], [{"content": None}], [{"content": [{"type": "text", "text": answers[0]}]}]]
     assert reward(others, kernel=[*SMALL, SMALL[0]]) == [0.0, 0.0, 1.0]
-    with pytest.raises(vb.InputError, match="several steps"):
-        reward_function(environment.problems, prompt_format="window")
+    assert reward([f"<think>{answers[0]}"], kernel=[SMALL[0]]) == [0.0]  # it was cut off
+    for made in (reward_function, prompts):
+        with pytest.raises(vb.InputError, match="several steps"):
+            made(environment.problems, prompt_format="window")
+    with pytest.raises(vb.InputError, match="a list of messages"):
+        reward([["{}"]], kernel=[SMALL[0]])
+    with pytest.raises(vb.InputError, match="split 'train'"):
+        vb.Environment(embedded_path())
+    with pytest.raises(vb.InputError, match="need edits"):
+        vb.Environment("mini", track="split")
     with pytest.raises(vb.InputError, match="arch: these choose kernels of a dataset"):
         vb.Environment(environment.problems, arch="sm_80")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.edits import VectorPlaces, parse_edits
@@ -21,7 +23,7 @@ IF = """bb0->bb1,bb2
 %0=V_MOV_B32
 %1:S2=COPY
 %2:S2=V_CMP %0
-S_MOV_B64_term %2
+S_AND_B64_term %2
 S_CBRANCH_EXECZ
 bb1->bb2
 DS_WRITE %0
@@ -89,7 +91,7 @@ def test_behind_a_loop_that_does_not_wake() -> None:
 NESTED = """bb0->bb1,bb2
 %0=V_MOV_B32
 %1:S2=S_MOV_B64
-S_MOV_B64_term %1
+S_AND_B64_term %1
 S_CBRANCH_EXECZ
 bb1->bb2
 %2:S2=S_AND_SAVEEXEC_B64 %1
@@ -106,6 +108,41 @@ S_ENDPGM
 
 def test_the_mask_of_another_does_not_wake() -> None:
     assert {block for block, _ in free(NESTED)} == {0}
+
+
+@pytest.mark.parametrize(
+    ("narrows", "added", "wakes"),
+    [
+        ("%3:S2=COPY\n%4:S2=S_AND_B64 %3,%1\nS_MOV_B64_term %4", "%3", True),
+        ("%3:S2=COPY\n%4:S2=S_AND_B64 %3,%1\nS_MOV_B64_term %4", "%4", False),
+        ("%3:S2=COPY\n%4:S2=S_ANDN2_B64 %3,%1\nS_MOV_B64_term %4", "%3", True),
+        ("%3:S2=COPY\n%4:S2=S_ANDN2_B64 %1,%3\nS_MOV_B64_term %4", "%3", False),
+        ("%3:S2=COPY\n%4:S2=S_AND_B64 %1,%2\nS_MOV_B64_term %4", "%3", False),
+        ("%3:S2=COPY\nS_MOV_B64_term %3", "%3", False),
+        ("%3:S2=COPY\nS_OR_B64 %1\n%4:S2=S_AND_B64 %3,%1\nS_MOV_B64_term %4", "%3", False),
+        ("%3:S2=COPY\nS_OR_B64 %1\nS_AND_B64_term %2", "%3", False),
+        ("%3:S2=COPY\n%4:S2=S_XOR_B64 %1,%3\nS_AND_B64_term %1", "%4", True),
+        ("%3:S2=COPY\n%4:S2=S_XOR_B64 %2,%3\nS_AND_B64_term %1", "%4", False),
+        ("%3:S2=S_AND_SAVEEXEC_B64 %1", "%3", True),
+        ("%3:S2=S_AND_SAVEEXEC_B64 %1\nS_AND_B64_term %2", "%3", False),
+        ("%3:S2=COPY\nS_AND_B64_term %1\n%3=S_MOV_B64", "%3", False),
+        ("S_ANDN2_B64_term %1", "%1", True),
+        ("S_ANDN2_B64_term %1", "%2", False),
+    ],
+)
+def test_which_masks_wake(narrows: str, added: str, wakes: bool) -> None:
+    text = f"bb0->bb1\n%0=V_MOV_B32\n%1:S2=S_LOAD\n%2:S2=S_LOAD\nbb1->bb2,bb3\n{narrows}\n"
+    text += f"bb2->bb3\nDS_WRITE %0\nbb3\nS_OR_B64 {added}\nDS_WRITE %0\nS_ENDPGM\n"
+    assert ((3, 1) in free(text)) is wakes
+
+
+@pytest.mark.parametrize(("around", "wakes"), [("bb1,bb4", True), ("bb1,bb2", False)])
+def test_a_mask_that_was_saved_further_out(around: str, wakes: bool) -> None:
+    saved = "%2:S2=COPY\n"
+    text = f"bb0->{around}\n%0=V_MOV_B32\n%1:S2=S_LOAD\n{saved if wakes else ''}S_CBRANCH_SCC0\n"
+    text += f"bb1->bb2\n{'' if wakes else saved}S_NOP\nbb2->bb3\nS_NOP\nbb3->bb3,bb4\nS_NOP\n"
+    text += "S_ANDN2_B64_term %1\nbb4\nS_OR_B64 %2\nDS_WRITE %0\nS_ENDPGM\n"
+    assert ((4, 1) in free(text)) is wakes
 
 
 def test_a_terminator_that_wakes() -> None:
@@ -202,7 +239,7 @@ def test_what_an_opcode_does_not_tell_of_exec_is_marked() -> None:
         ("S_AND_B64 %0, %1, implicit-def $scc", "S_AND_B64.exec", MaskChange.ANY),
         ("S_ANDN2_B64_term $exec, %0, implicit-def $scc", "S_ANDN2_B64_term", MaskChange.NARROWS),
         ("S_ANDN2_B64 %0, $exec, implicit-def $scc", "S_ANDN2_B64.exec", MaskChange.ANY),
-        ("S_MOV_B64_term %0", "S_MOV_B64_term", MaskChange.NARROWS),
+        ("S_MOV_B64_term %0", "S_MOV_B64_term", MaskChange.ANY),
         ("S_MOV_B64 %0", "S_MOV_B64", MaskChange.ANY),
         ("COPY %0", "COPY.exec", MaskChange.ANY),
         ("S_XOR_B64_term $exec, %0, implicit-def $scc", "S_XOR_B64_term", MaskChange.ANY),

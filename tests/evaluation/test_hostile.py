@@ -50,6 +50,11 @@ def test_it_is_counted(name: str, kind: str, run: CommandLine) -> None:
     assert (overall["pass@1"], overall["registers_ratio"]) == (0.0, None)
 
 
+def test_a_problem_that_is_spoilt_is_lent_to_nobody_else(run: CommandLine) -> None:
+    asked = ("evaluate", "--model", f"{MODULE}:spoils_its_problem", "--samples", "2", *ONE)
+    assert run.json(*asked)["results"]["overall"]["failures"] == {"invalid": 2}
+
+
 def test_who_cannot_be_asked_is_bad_input(run: CommandLine) -> None:
     run.refuses(["evaluate", "--model", f"{MODULE}:CannotBeAsked", *ONE], "ValueError: who knows")
 

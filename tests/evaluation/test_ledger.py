@@ -110,6 +110,12 @@ FAILED = Sample(0, valid=False, failure=FailureKind.UNPARSABLE, message="?")
 FAILED_LINE = {"sample": FAILED.to_json(), "verdict": None, "answer": None, "outcome": None}
 
 
+def test_what_is_repeated_cost_nothing() -> None:
+    said = replace(FAILED, details={"asks": 2, "prompt_tokens": None, "completion_tokens": 7})
+    again = {"asks": 0, "prompt_tokens": None, "completion_tokens": 0}
+    assert said.repeated(3) == replace(FAILED, index=3, details=again)
+
+
 def test_lines_say_everything(tmp_path: Path) -> None:
     row = ROWS[0]
     ledger = Ledger(tmp_path / "ledger", SETTINGS)

@@ -44,7 +44,7 @@ def test_a_task_is_a_kernel_and_its_reward_the_score(monkeypatch: pytest.MonkeyP
     made = runpy.run_path(str(FILE))
     assert made["__all__"] == ["KernelTaskset"]
     config = SimpleNamespace(
-        dataset="mini", arch="gfx90a", limit=2, prompt_format="whole", task=None
+        dataset="mini", split="test", arch="gfx90a", limit=2, prompt_format="whole", task=None
     )
     task, other = made["KernelTaskset"](config).load()
     problems = vb.load_problems("mini", arch="gfx90a", limit=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 from pathlib import Path
 
@@ -35,6 +37,14 @@ def test_what_lies_there_is_of_the_boards() -> None:
     for board in boards():
         here = {entry.submission["name"] for entry in entries if entry.board == board.name}
         assert here == {each.name for each in seeds() if each.is_of(board)}, board.name
+    packed = list(ENTRIES.glob("*/*.answers.jsonl.gz"))
+    assert packed
+    for path in packed:
+        document = json.loads(
+            path.with_name(path.name.replace("answers.jsonl.gz", "json")).read_text()
+        )
+        found = hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()
+        assert document["files"]["answers.jsonl"] == found
 
 
 @pytest.mark.parametrize(

@@ -5,50 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.machine.assembly import kernel_of
+from tests.machine.assembly import kernel_of, program
 
 pytestmark = pytest.mark.slow
 
-BODY = (
-    """
-s_load_dwordx4 s[4:7], s[0:1], 0x0
-v_lshlrev_b32_e32 v1, 2, v0
-s_waitcnt lgkmcnt(0)
-global_load_dword v2, v1, s[4:5]
-s_waitcnt vmcnt(0)
-v_readlane_b32 s10, v2, 5
-s_mov_b32 s11, 0x46
-s_nop 4
-v_readlane_b32 s12, v2, s11
-s_mov_b64 exec, 0xf0
-v_readfirstlane_b32 s13, v2
-s_mov_b64 exec, 0
-v_readfirstlane_b32 s14, v2
-s_mov_b64 exec, -1
-v_mov_b32_e32 v3, 7
-s_nop 4
-v_writelane_b32 v3, s10, 9
-v_mov_b32_e32 v4, v2
-v_mov_b32_e32 v5, 1
-s_mov_b64 exec, 3
-v_swap_b32 v4, v5
-s_mov_b64 exec, -1
-v_accvgpr_write_b32 a0, v2
-s_nop 4
-v_accvgpr_mov_b32 a1, a0
-s_nop 4
-v_accvgpr_read_b32 v6, a1
-v_mov_b32_e32 v7, s10
-v_mov_b32_e32 v8, s12
-v_mov_b32_e32 v9, s13
-v_mov_b32_e32 v10, s14
-"""
-    + "\n".join(
-        f"global_store_dword v1, v{register}, s[6:7] offset:{256 * place}"
-        for place, register in enumerate(range(3, 11))
-    )
-    + "\ns_endpgm"
-)
+BODY = program("lanes")
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])

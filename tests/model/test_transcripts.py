@@ -61,7 +61,12 @@ def test_what_is_kept_is_read_and_recalled(tmp_path: Path) -> None:
         (Request(PROBLEM, 1, seed=8), 2, ASKS[1]),
     ):
         assert again.recall(request, number, ask) is None
-    again.close()
+    beside = Transcripts(path, "a", beside=True)
+    assert beside.recall(Request(PROBLEM, 1, seed=8), 2, ASKS[2]) is None
+    for each, sample in ((beside, 4), (again, 5)):
+        each.keep(Request(PROBLEM, sample), 0, ASKS[0], TokenSampling(5), SAID)
+        each.close()
+    assert len(texts(tmp_path)) == 5
     Transcripts(path, "a", resume=False).close()
     assert texts(tmp_path) == {}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from verilocc_bench.analysis import parse_register_name
-from verilocc_bench.edits import edit_function, parse_edits
+from verilocc_bench.edits import VectorPlaces, edit_function, parse_edits
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
@@ -404,3 +404,18 @@ def test_each_change_of_the_mask_does_only_what_it_says() -> None:
         seen.add(tuple(block.decisions for block in shown.trace))
     asleep = (((2, "the thread falls asleep"),), ((1, "the thread wakes"),))
     assert seen == {((), ()), asleep}
+
+
+def test_a_thread_that_is_not_added_sleeps_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walk knows by itself that a mask lacks the thread that it stopped."""
+    text = AMD + (
+        "bb0->bb1,bb2\n%0:V=OP\n%1:S2=COPY\n%2:S2=S_LOAD\n%3:S2=S_AND_B64 %1,%2\n"
+        "S_MOV_B64_term %3\nbb1->bb2\nOP %0\nbb2->bb3\nS_OR_B64 %3\nOP %0\n"
+        "bb3\nS_OR_B64 %1\nOP %0\n"
+    )
+    edits = {"new": {"%4": "V"}, "insert": [{"at": [2, 1], "move": [["%4", "%0"]]}],
+             "replace": [[3, 1, 0, "%4"]]}  # fmt: skip
+    monkeypatch.setattr(VectorPlaces, "objections", lambda *_: iter(()))
+    answer = {"%0": "v0", "%1": "s0", "%2": "s2", "%3": "s4", "%4": "v1"}
+    assert shows(text, answer, edits).block == 3
+    assert run(text.replace("S_OR_B64 %3", "S_OR_B64 %1"), answer, edits) is None

@@ -19,12 +19,15 @@ from typing import Any
 from verilocc_bench.allocators import Feedback, Request, Response
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.api.problems import Problem, load_problems
+from verilocc_bench.dataset import EMBEDDED
+from verilocc_bench.dataset.reader import split_name
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.judging import feedback_of, judge
 from verilocc_bench.evaluation.records import Judged
 from verilocc_bench.evaluation.score import certified_bound, register_score
 from verilocc_bench.model.language_model import Ask, Completion, Episode, Finish, Message
 from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.prompts.finding import thinks_still
 from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT
 from verilocc_bench.verification import Verifier
@@ -52,8 +55,9 @@ class Step:
 class Environment:
     """Episodes over the kernels of a dataset, one at a time; `spread` makes several at once.
 
-    `dataset` and `where` are as for `load_problems`. `prompt_format` is `whole` (one step an
-    attempt) or `window` (a step a window). Raises InputError for an unknown format or dataset.
+    `dataset` and `where` are as for `load_problems`, but the split is `train`: only `mini` has
+    `test` alone. `prompt_format` is `whole` (one step an attempt) or `window` (a step a window).
+    Raises InputError for an unknown format or dataset, and for kernels of the split track.
     """
 
     def __init__(
@@ -67,9 +71,14 @@ class Environment:
         if calls < 1:
             raise InputError(f"calls: expected a number from 1, not {calls}")
         if isinstance(dataset, str | Path):
-            dataset = load_problems(dataset, **where)
+            own = "test" if split_name(str(dataset))[0] == EMBEDDED else "train"
+            dataset = load_problems(dataset, **{"split": own, **where})
         elif where:
             raise InputError(f"{', '.join(where)}: these choose kernels of a dataset by its name")
+        if not isinstance(dataset, Sequence):
+            raise InputError(f"expected a dataset's name or problems, not {dataset!r}")
+        if any(problem.row is not None and problem.row.track == "split" for problem in dataset):
+            raise InputError("kernels of the split track need edits, which no words can say here")
         self.problems = dataset
         self.format = get_prompt_format(prompt_format)
         self.settings = LanguageModelSettings()
@@ -99,13 +108,17 @@ class Environment:
         return self._begin()
 
     def step(self, words: str) -> Step:
-        """Takes the model's words. Raises InputError after the end, and unless they are a text."""
+        """Takes the model's words; those that end within a thought count as cut off there.
+
+        Raises InputError after the end, and unless they are a text.
+        """
         if self._episode is None or self._problem is None:
             raise InputError("the episode is over, or none has begun: reset first")
         if not isinstance(words, str):
             raise InputError(WORDS.format(type(words).__name__))
+        finish = Finish.LENGTH if thinks_still(words) else Finish.STOP
         try:
-            ask = self._episode.send(Completion(words, Finish.STOP, 0, 0))
+            ask = self._episode.send(Completion(words, finish, 0, 0))
         except StopIteration as end:
             return self._judged(self._problem, end.value)
         return Step(_chat(ask.messages), 0.0, False)
@@ -166,21 +179,13 @@ def reward_function(
     The dataset of the trainer has a column `kernel` with ids, as `prompts` makes it. Only a
     format of one step will do.
     """
-    environment = Environment(dataset, prompt_format=prompt_format, **where)
-    if environment.format.has_windows:
-        raise InputError(f"prompt format {prompt_format!r} takes several steps: use Environment")
+    environment = _of_one_step(dataset, prompt_format, where)
 
     def reward(completions: Sequence[Any], kernel: Sequence[str], **_: Any) -> list[float]:
         found = []
         for completion, identifier in zip(completions, kernel, strict=True):
             environment.reset(identifier)
-            said = completion
-            if not isinstance(completion, str):
-                said = completion[-1].get("content") if completion else ""
-            if not isinstance(said, str):  # parts of a message, or None for a call of a tool
-                parts = [each for each in said or () if isinstance(each, Mapping)]
-                said = "".join(part.get("text") or "" for part in parts)
-            found.append(environment.step(said).reward)
+            found.append(environment.step(_last_words(completion)).reward)
         return found
 
     return reward
@@ -190,11 +195,34 @@ def prompts(
     dataset: str | Sequence[Problem] = "mini", *, prompt_format: str = "whole", **where: Any
 ) -> list[dict[str, Any]]:
     """A row a kernel for a trainer: `prompt` (messages) and `kernel` (its id)."""
-    environment = Environment(dataset, prompt_format=prompt_format, **where)
+    environment = _of_one_step(dataset, prompt_format, where)
     return [
         {"prompt": [dict(each) for each in environment.reset(place)], "kernel": problem.id}
         for place, problem in enumerate(environment.problems)
     ]
+
+
+def _of_one_step(
+    dataset: str | Sequence[Problem], prompt_format: str, where: Mapping[str, Any]
+) -> Environment:
+    environment = Environment(dataset, prompt_format=prompt_format, **where)
+    if environment.format.has_windows:
+        raise InputError(f"prompt format {prompt_format!r} takes several steps: use Environment")
+    return environment
+
+
+def _last_words(completion: object) -> str:
+    """The last turn of a conversation, or the text itself."""
+    if isinstance(completion, str):
+        return completion
+    turns = list(completion) if isinstance(completion, Sequence) else [None]
+    if not all(isinstance(turn, Mapping) for turn in turns):
+        raise InputError(f"expected a text or a list of messages, not {completion!r:.60}")
+    said = turns[-1].get("content") if turns else ""
+    if not isinstance(said, str):  # parts of a message, or None for a call of a tool
+        parts = [each for each in said or () if isinstance(each, Mapping)]
+        said = "".join(part.get("text") or "" for part in parts)
+    return said
 
 
 def _registers(judged: Judged) -> int | None:

@@ -3,8 +3,9 @@
 A thread must execute an insertion exactly if its own path through the control-flow
 graph passes it. In a block this holds after the last instruction that may widen EXEC
 and before the first that may narrow it. The threads that a block stops take the edge
-to the block that wakes them by widening EXEC; the others take the other edge. If
-neither successor widens EXEC (one may end the program), the shape of the graph decides:
+to the block that wakes them by widening EXEC, with a mask that holds them; the others
+take the other edge. If neither successor wakes them (one may end the program), the shape
+of the graph decides:
 the threads that go on take the successor that leads to the other successor, or back to
 the narrowing block. Only some of the threads may execute the blocks behind the other
 successor, or behind both if the shape does not decide. Nothing can be inserted there.
@@ -12,17 +13,22 @@ The same holds behind a block that narrows EXEC and has only one successor, or w
 EXEC again.
 
 Cost: linear in the instructions; one walk over the graph for each block that
-narrows EXEC and has no successor that widens it.
+narrows EXEC and has no successor that wakes what it stopped.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from verilocc_bench.ir import Function
+from verilocc_bench.ir import Function, Operand, VirtualLanes
 from verilocc_bench.targets import MaskChange, Target
+
+
+def _registers(operands: Iterable[Operand]) -> set[int]:
+    locations = [operand.location for operand in operands]
+    return {each.register for each in locations if isinstance(each, VirtualLanes)}
 
 
 class VectorPlaces:
@@ -56,13 +62,79 @@ class VectorPlaces:
     def _changes_of(self, block: int) -> list[MaskChange]:
         if block not in self._changes:
             instructions = self.function.blocks[block].instructions
-            self._changes[block] = [self.target.mask_change(each) for each in instructions]
+            self._changes[block] = self.target.mask_changes(instructions)
         return self._changes[block]
 
-    def _wakes(self, block: int) -> bool:
-        """True if the first change of EXEC in a block widens it."""
-        first = next((change for change in self._changes_of(block) if change), MaskChange.NONE)
-        return bool(first & MaskChange.WIDENS)
+    def _wakes(self, narrowing: int, block: int) -> bool:
+        """True if a block's first change of EXEC adds a mask with all that `narrowing` stopped."""
+        changes = self._changes_of(block)
+        first = next((index for index, change in enumerate(changes) if change), None)
+        if first is None or not changes[first] & MaskChange.WIDENS:
+            return False
+        instructions = self.function.blocks[block].instructions
+        added = _registers(instructions[first].uses)
+        if any(added & _registers(each.definitions) for each in instructions[:first]):
+            return False
+        if len(added) != 1 or added <= self._held(narrowing):
+            return len(added) == 1
+        here = self.function.blocks[narrowing].instructions
+        # A mask that was saved further out has what the blocks within stop.
+        written = any(added & _registers(each.definitions) for each in here)
+        return not written and self._is_saved_before(*added, narrowing)
+
+    def _held(self, block: int) -> set[int]:
+        """The virtual registers that have, at the end of a block, all threads that it stops."""
+        changes = self._changes_of(block)
+        stops = [index for index, change in enumerate(changes) if change & MaskChange.NARROWS]
+        held, saved = set[int](), set[int]()
+        others: dict[int, int] = {}  # by a register: that which it has and EXEC has not, or reverse
+        for index, instruction in enumerate(self.function.blocks[block].instructions):
+            read, written = _registers(instruction.uses), _registers(instruction.definitions)
+            opcode = instruction.opcode.removesuffix("_term")
+            if index in stops[:1]:
+                held |= saved
+                if len(stops) == 1:
+                    held |= {register for register, other in others.items() if other in read}
+                    held |= read if opcode == "S_ANDN2_B64" and len(read) == 1 else set()
+            parts = read - saved if opcode == "S_XOR_B64" and read & saved else set()
+            held, saved = held - written, saved - written
+            others = {r: o for r, o in others.items() if not {r, o} & written}
+            if changes[index]:
+                saved, others = set(), {}
+            if stops == [index] and opcode == "S_AND_SAVEEXEC_B64":
+                held |= written
+            elif len(parts) == len(written) == 1:
+                others[min(written)] = min(parts)
+            elif (copied := self.target.saves_mask(instruction)) is not None:
+                saved.add(copied)
+        return held
+
+    def _is_saved_before(self, mask: int, narrowing: int) -> bool:
+        """True if a register has EXEC of a block that all paths to another one pass."""
+        places = [
+            (block, index)
+            for block, each in enumerate(self.function.blocks)
+            for index, instruction in enumerate(each.instructions)
+            if mask in _registers(instruction.definitions)
+        ]
+        if len(places) != 1:
+            return False
+        ((block, index),) = places
+        saving = self.function.blocks[block].instructions[index]
+        return (
+            self.target.saves_mask(saving) == mask
+            and not any(c & MaskChange.WIDENS for c in self._changes_of(block)[index:])
+            and not self._reaches_around(block, narrowing)
+        )
+
+    def _reaches_around(self, avoided: int, end: int) -> bool:
+        """True if a path from the entry to a block does not pass another one."""
+        seen, pending = {0, avoided}, [0] if avoided else []
+        for block in pending:
+            fresh = set(self.function.blocks[block].successors) - seen
+            seen |= fresh
+            pending += fresh
+        return end in pending
 
     @cached_property
     def _partial_blocks(self) -> frozenset[int]:
@@ -89,7 +161,7 @@ class VectorPlaces:
         if woken_here or len(successors) != 2:
             # The block may have woken other threads than those that it stopped.
             return list(successors)
-        if sum(map(self._wakes, successors)) == 1:
+        if sum(self._wakes(block, each) for each in successors) == 1:
             return []
         a, b = successors
         for on, other in ((a, b), (b, a)):

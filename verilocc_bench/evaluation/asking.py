@@ -80,7 +80,7 @@ def _request(
 ) -> Request:
     prepared = attempt.prepared
     own_seed = sample_seed(seed, prepared.problem.id, attempt.index, len(attempt.judged))
-    problem = prepared.lent_problem if allocator.foreign else prepared.problem
+    problem = prepared.lent_problem() if allocator.foreign else prepared.problem
     settings = allocator.settings
     if settings.on_machine_live_ranges:
         problem = prepared.runnable_problem

@@ -36,7 +36,8 @@ from verilocc_bench.evaluation.scheduling import complete_runs
 from verilocc_bench.evaluation.storing import AllocatorRun
 from verilocc_bench.files import read_json
 from verilocc_bench.model.allocator import LanguageModelAllocator
-from verilocc_bench.model.transcripts import TRANSCRIPTS, Transcripts
+from verilocc_bench.model.transcripts import TRANSCRIPTS, KeepsTranscripts, Transcripts
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 SECONDS_BETWEEN_FIGURES = 0.2
 
@@ -163,8 +164,10 @@ def _prepare(
         ledger = Ledger(folder / LEDGER, stands_under, resume=resume)
         for warning in ledger.warnings():
             tell(warning)
-        if words is not None and words.settings.log_samples:
-            words.transcripts = Transcripts(
+        settings = allocator.settings
+        keeps = isinstance(settings, LanguageModelSettings) and settings.log_samples
+        if keeps and isinstance(allocator, KeepsTranscripts):
+            allocator.transcripts = Transcripts(
                 folder / TRANSCRIPTS, ledger.configuration, resume=resume
             )
     return AllocatorRun(

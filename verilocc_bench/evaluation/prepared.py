@@ -77,10 +77,9 @@ class PreparedProblem:
             )
         return self._kernel()
 
-    @cached_property
     def lent_problem(self) -> AllocationProblem:
-        """A copy of the problem for foreign code, which may change it without changing verdicts."""
-        return AllocationProblem.from_text(self.problem.normalized)
+        """A copy for one request of foreign code, which may change it: nobody else has it."""
+        return AllocationProblem(self.problem.function, self.problem.normalized)
 
 
 class PreparedRow(PreparedProblem):

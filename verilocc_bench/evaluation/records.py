@@ -26,6 +26,8 @@ _SAMPLE_TYPES: dict[str, tuple[type, ...]] = {
     "traceback": (str, type(None)),
 }
 
+_SPENT = ("asks", "prompt_tokens", "completion_tokens")
+
 INVALID = "invalid"
 """The kind of failure of an answer that is wrong."""
 
@@ -66,8 +68,18 @@ class Sample:
         return INVALID if self.failure is None else self.failure.value
 
     def repeated(self, index: int) -> Sample:
-        """This sample under another index, for an allocator that always says the same."""
-        return replace(self, index=index, allocate_seconds=0.0, verify_seconds=0.0)
+        """This sample under another index, for an allocator that always says the same.
+
+        It was not asked again, and took neither time nor tokens.
+        """
+        spent = {name: 0 for name in _SPENT if type(self.details.get(name)) is int}
+        return replace(
+            self,
+            index=index,
+            details={**self.details, **spent},
+            allocate_seconds=0.0,
+            verify_seconds=0.0,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """All fields by name; `traceback` only where it is set."""

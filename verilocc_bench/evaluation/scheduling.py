@@ -24,6 +24,7 @@ from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.evaluation.prepared import PreparedRow, PreparedRows
 from verilocc_bench.evaluation.records import Timing
 from verilocc_bench.evaluation.storing import AllocatorRun, Progress, RowSamples, SampleKeeper
+from verilocc_bench.model.transcripts import KeepsTranscripts, Transcripts
 from verilocc_bench.processes import process_pool
 from verilocc_bench.settings.allocator import AllocatorSettings
 
@@ -135,12 +136,16 @@ def _groups(run: AllocatorRun, size: int) -> Iterator[list[tuple[Row, int]]]:
 
 @dataclass(frozen=True, slots=True)
 class _RunInProcess:
-    """What a process has to know of one run; `ledger` has the arguments of LedgerWriter."""
+    """What a process has to know of one run.
+
+    `ledger` has the arguments of LedgerWriter, `transcripts` those of Transcripts.
+    """
 
     model: str
     settings: AllocatorSettings
     seed: int
     ledger: tuple[Path, str, str] | None
+    transcripts: tuple[Path, str] | None
 
 
 _runs: list[_RunInProcess] = []
@@ -162,7 +167,10 @@ def _start(runs: Sequence[_RunInProcess], code: CodeSource, threads: int) -> Non
     _prepared_rows.code = code
     for run in runs:
         _runs.append(run)
-        _allocators.append(resolve_model(run.model, run.settings))
+        allocator = resolve_model(run.model, run.settings)
+        if isinstance(allocator, KeepsTranscripts) and run.transcripts is not None:
+            allocator.transcripts = Transcripts(*run.transcripts, beside=True)
+        _allocators.append(allocator)
         _writers.append(None if run.ledger is None else LedgerWriter(*run.ledger))
 
 
@@ -174,6 +182,12 @@ def _work(place: int, row: Row, indices: Sequence[int]) -> tuple[RowSamples, Tim
     return _ask_one_by_one(prepared, indices, allocator, seed, keeper), timing
 
 
+def _transcripts_of(allocator: Allocator) -> tuple[Path, str] | None:
+    if isinstance(allocator, KeepsTranscripts) and allocator.transcripts is not None:
+        return allocator.transcripts.path, allocator.transcripts.configuration
+    return None
+
+
 def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -> None:
     told = [
         _RunInProcess(
@@ -183,6 +197,7 @@ def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
             None
             if run.ledger is None
             else (run.ledger.path, run.ledger.configuration, run.ledger.judge),
+            _transcripts_of(run.allocator),
         )
         for run in runs
     ]
@@ -211,3 +226,6 @@ def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
             "command:PROGRAM, where that counts as a failure of its own; a script that asks for "
             "processes does so below `if __name__ == '__main__':`"
         ) from None
+    finally:
+        for run in runs:
+            run.allocator.close()

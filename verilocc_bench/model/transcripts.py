@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from verilocc_bench.allocators import Request
 from verilocc_bench.files import AppendedFile
@@ -49,12 +49,20 @@ _KEYS = {"configuration", "id", "sample", "request_seed", "number", "asked", *_E
 
 
 class Transcripts:
-    """The transcripts of one configuration in a file. Only one run may write to it at a time."""
+    """The transcripts of one configuration in a file. Only one run may write to it at a time.
 
-    def __init__(self, path: Path, configuration: str, *, resume: bool = True) -> None:
+    The further processes of a run, which are `beside` its own, add to the file and know nothing
+    of what it has.
+    """
+
+    def __init__(
+        self, path: Path, configuration: str, *, resume: bool = True, beside: bool = False
+    ) -> None:
         self.path, self.configuration = path, configuration
         self._known: dict[tuple[str, int], dict[int, dict[str, Any]]] = {}
         self._file = AppendedFile(path)
+        if beside:
+            return
         whole = 0
         for end, line in _members(path.read_bytes() if resume else b""):
             whole = end
@@ -112,6 +120,13 @@ class Transcripts:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+@runtime_checkable
+class KeepsTranscripts(Protocol):
+    """An allocator that keeps what its model is asked and says, until it is closed."""
+
+    transcripts: Transcripts | None
 
 
 def tokens_told(count: int | None) -> str:

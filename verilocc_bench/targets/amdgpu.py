@@ -13,9 +13,9 @@ Sources
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from verilocc_bench.ir import Instruction
+from verilocc_bench.ir import Instruction, VirtualLanes
 from verilocc_bench.targets.amdgpu_scheduling import stays_behind, wait_states
 from verilocc_bench.targets.target import MaskChange, Target, TargetFile, round_up
 
@@ -46,8 +46,6 @@ _WRITING = {
     "S_AND_B64_term": MaskChange.NARROWS,
     "S_ANDN2_B64": MaskChange.NARROWS,
     "S_ANDN2_B64_term": MaskChange.NARROWS,
-    # LLVM ends a block with it where an `if` begins: EXEC is ANDed with the condition.
-    "S_MOV_B64_term": MaskChange.NARROWS,
 }
 _SAVING = {
     "S_OR_SAVEEXEC_B64": MaskChange.WIDENS,
@@ -94,6 +92,52 @@ def mask_change(instruction: Instruction) -> MaskChange:
     return MaskChange.NONE
 
 
+def saves_mask(instruction: Instruction) -> int | None:
+    """The virtual register that an instruction copies EXEC to, which the text does not name."""
+    if instruction.opcode == "COPY" and not instruction.uses and len(instruction.definitions) == 1:
+        (definition,) = instruction.definitions
+        if isinstance(definition.location, VirtualLanes) and definition.location.count == 2:
+            return definition.location.register
+    return None
+
+
+def mask_changes(instructions: Sequence[Instruction]) -> list[MaskChange]:
+    """The changes of EXEC by the instructions of a block.
+
+    S_MOV_B64_term, with which LLVM ends a block where an `if` begins, may do anything, unless the
+    block says what it writes: EXEC as it is, ANDed with a condition.
+    """
+    changes: list[MaskChange] = []
+    saved, narrowed = set[int](), set[int]()
+    for each in instructions:
+        change = mask_change(each)
+        read = [
+            use.location.register if isinstance(use.location, VirtualLanes) else -1
+            for use in each.uses
+        ]
+        if each.opcode == "S_MOV_B64_term" and len(read) == 1 and read[0] in narrowed:
+            change = MaskChange.NARROWS
+        changes.append(change)
+        if change:
+            saved.clear()
+            narrowed.clear()
+        written = {
+            definition.location.register
+            for definition in each.definitions
+            if isinstance(definition.location, VirtualLanes)
+        }
+        narrows = (each.opcode == "S_AND_B64" and not saved.isdisjoint(read)) or (
+            each.opcode == "S_ANDN2_B64" and not saved.isdisjoint(read[:1])
+        )
+        saved -= written
+        narrowed -= written
+        if narrows and len(written) == 1:
+            narrowed |= written
+        elif (copied := saves_mask(each)) is not None:
+            saved.add(copied)
+    return changes
+
+
 def make_target(name: str, *sources: str) -> Target:
     """A CDNA 2 or CDNA 3 target."""
     return Target(
@@ -128,6 +172,8 @@ def make_target(name: str, *sources: str) -> Target:
         spill_files=frozenset({"v", "a", "s", "vcc"}),
         masked_files=frozenset({"v", "a"}),
         mask_change=mask_change,
+        mask_changes=mask_changes,
+        saves_mask=saves_mask,
         ties_equal_operands=True,
         reads_once=_reads_once,
     )

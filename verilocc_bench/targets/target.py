@@ -23,6 +23,14 @@ def _no_mask_change(_: Instruction) -> MaskChange:
     return MaskChange.NONE
 
 
+def _no_mask_changes(instructions: Sequence[Instruction]) -> list[MaskChange]:
+    return [MaskChange.NONE] * len(instructions)
+
+
+def _saves_no_mask(_: Instruction) -> None:
+    return None
+
+
 def _no_wait_states(_: Instruction) -> int:
     return 0
 
@@ -82,7 +90,9 @@ class Target:
     `constant_opcodes` without register uses give the same value at any place. A register
     of `file` can be moved from `move_sources[file]`. Spill slots take values from
     `spill_files`. Moves between registers of `masked_files` happen only in executing
-    threads; `mask_change` gives the change of these threads by an instruction. With
+    threads; `mask_change` gives the change of these threads by an instruction,
+    `mask_changes` by those of a whole block, and `saves_mask` the virtual register that an
+    instruction copies the mask of these threads to. With
     `ties_equal_operands`, opcodes may tie a use to a definition that the text does not
     mark; both then name the same lanes. Where `reads_once` is true for an opcode and a file,
     uses that name the same lanes have to be read from one place.
@@ -111,6 +121,8 @@ class Target:
     spill_files: frozenset[str] = frozenset()
     masked_files: frozenset[str] = frozenset()
     mask_change: Callable[[Instruction], MaskChange] = _no_mask_change
+    mask_changes: Callable[[Sequence[Instruction]], list[MaskChange]] = _no_mask_changes
+    saves_mask: Callable[[Instruction], int | None] = _saves_no_mask
     ties_equal_operands: bool = False
     reads_once: Callable[[str, str], bool] = _reads_anywhere
 

@@ -38,7 +38,7 @@ class TokenizedView:
     """Makes examples of rows; `report` counts their outcomes in this process.
 
     `examples(rows)` is a generator over rows of any kind. The object itself is a
-    function of batches, for `datasets.Dataset.map(view, batched=True)`. It is
+    function of batches, for `datasets.Dataset.map(view, batched=True, remove_columns=…)`. It is
     deterministic, and its pickle has no caches and counts, so the fingerprints of
     `datasets` are equal in every process. Raises InputError if the tokenizer cannot
     satisfy the options.

@@ -17,12 +17,14 @@ from safetensors.torch import load_file, save_file
 import verilocc_bench as vb
 from benchmarks.reading_model import adapter
 from benchmarks.reading_model.network import SHAPES, VOCABULARY, Memory, Reader, use_attention
+from tests.command_line import CommandLine
 from verilocc_bench.allocators import Assistance, FailureKind, Request
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.model.reading import reading_network
 from verilocc_bench.model.reading.reading_allocator import ReadingAllocator, registers_of
 from verilocc_bench.model.reading.talk import WrongWord
+from verilocc_bench.model.transcripts import read_transcripts
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
@@ -118,6 +120,20 @@ def test_what_has_not_learnt_is_wrong(change: Path, monkeypatch: pytest.MonkeyPa
     assert response.details["asks"] == 1
     with pytest.raises(WrongWord, match="of a file that the target lacks"):
         registers_of({"registers": {"v": "v"}}, {1: "u0"})
+
+
+def test_what_it_is_shown_and_says_is_kept(
+    change: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: CommandLine
+) -> None:
+    monkeypatch.setattr(reading_network, "load_network", lambda *_: network_of(change))
+    asked = ("evaluate", "--model", "reference-llm", "--limit", "1", "--arch", "gfx90a")
+    run(*asked, "--family", "gemm", "--output-path", str(tmp_path))
+    (((_, kernel, _), (said,)),) = read_transcripts(tmp_path).items()
+    assert run("prompt", kernel, "--model", "reference-llm").out.splitlines()[0] == said.prompt
+    (shown, answer) = said.completion.split(" => ")
+    assert said.message == f"{answer.split()[-1]} as an answer to {shown}"
+    assert said.tokens_out == len(answer.split())
+    assert said.completion in run("failures", str(tmp_path), "--id", kernel).out
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,12 @@ def find_object(completion: Completion) -> dict[str, str] | Unparsable:
     return _moved(read_object(replace(completion, text=said[first:end])), start + first)
 
 
+def thinks_still(text: str) -> bool:
+    """True if a text ends within a thought."""
+    start = max((match.end() for match in _END.finditer(text)), default=0)
+    return _BEGIN.search(text, start) is not None
+
+
 def _objects(text: str) -> list[tuple[tuple[int, int], list[str]]] | None:
     """The place and the keys of each complete object that stands in no other.
 

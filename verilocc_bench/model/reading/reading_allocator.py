@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,6 +29,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.errors import AllocationFailed, InputError, MissingExtraError
 from verilocc_bench.files import revision_of
 from verilocc_bench.ir import PhysicalRegister
+from verilocc_bench.model.language_model import Ask, Completion, Finish, Message, TokenSampling
 from verilocc_bench.model.reading.conversation import (
     INDEX,
     WORDS,
@@ -44,6 +46,7 @@ from verilocc_bench.model.reading.cut import cut, units_of
 from verilocc_bench.model.reading.reading_format import FORMAT
 from verilocc_bench.model.reading.talk import NoRoom, Speaker, WrongWord, converse
 from verilocc_bench.model.reading.teaching import taught
+from verilocc_bench.model.transcripts import Transcripts
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 from verilocc_bench.verification import FastVerifier
@@ -138,6 +141,16 @@ def _discussed(
     return {name: places[word] for name, word in names.items() if word in places}
 
 
+def _written(conversation: Conversation, speaker: Speaker) -> tuple[str, str]:
+    """The opening, and the turns as they stand: a line each, with the model's words behind `=>`."""
+    unfinished = speaker.own - sum(map(len, speaker.answers))
+    last = speaker.words[len(speaker.words) - unfinished :]
+    answers = [*speaker.answers, [WORDS[n] if n < len(WORDS) else "<pad>" for n in last]]
+    turns = zip(conversation.turns, answers, strict=False)
+    lines = (" ".join((*turn.shown, "=>", *answer)) for turn, answer in turns)
+    return " ".join(conversation.opening), "\n".join(lines)
+
+
 class ReadingAllocator(SingleAllocator):
     """The reference model. Raises InputError for settings that mean nothing to it.
 
@@ -169,6 +182,8 @@ class ReadingAllocator(SingleAllocator):
         """With a network at hand."""
         self.name, self._network, self.revision = name, network, "none"
         self._in_processes = False
+        self.transcripts: Transcripts | None = None
+        self._said: list[Completion] = []
         self.tell_tokens: Callable[[int], object] = lambda _: None
         self.settings = replace(
             settings,
@@ -187,6 +202,21 @@ class ReadingAllocator(SingleAllocator):
         """See Allocator."""
         return PromptIdentity(FORMAT.name, FORMAT.version, FORMAT.source_hash, 0)
 
+    def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """See Allocator. Keeps what was said."""
+        for request, (place, response) in zip(requests, super().respond(requests), strict=True):
+            if self.transcripts is not None:
+                for number, said in enumerate(self._said):
+                    ask = Ask((Message("user", said.sent),), said.completion_tokens or 0)
+                    self.transcripts.keep(request, number, ask, TokenSampling(request.seed), said)
+            yield place, response
+
+    def close(self) -> None:
+        """Ends the transcripts; the model stays."""
+        if self.transcripts is not None:
+            self.transcripts.close()
+            self.transcripts = None
+
     def allocate(self, request: Request) -> Answer:
         """See Allocator."""
         answer = self.respond_to(request).answer
@@ -196,15 +226,26 @@ class ReadingAllocator(SingleAllocator):
     def respond_to(self, request: Request) -> Response:
         """The answer with its counts. Raises AllocationFailed."""
         counts = {"completion_tokens": 0, "prompt_tokens": 0, "asks": 0}
+        self._said.clear()
 
         def speak(conversation: Conversation, names: Mapping[int, str]) -> list[list[str]]:
             speaker = Speaker(conversation, banned_registers(request, conversation, names))
+            started, finish, message = time.perf_counter(), Finish.STOP, None
             try:
                 self._converse(speaker, request.seed)
+            except (NoRoom, WrongWord) as error:
+                finish = Finish.LENGTH if isinstance(error, NoRoom) else Finish.STOP
+                message = str(error)
+                raise
             finally:
+                shown = len(speaker.words) - speaker.own
                 counts["asks"] += 1
                 counts["completion_tokens"] += speaker.own
-                counts["prompt_tokens"] += len(speaker.words) - speaker.own
+                counts["prompt_tokens"] += shown
+                opening, turns = _written(conversation, speaker)
+                seconds = time.perf_counter() - started
+                said = Completion(turns, finish, shown, speaker.own, message=message, sent=opening)
+                self._said.append(replace(said, seconds=seconds))
             return speaker.answers
 
         try:

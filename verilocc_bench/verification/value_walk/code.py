@@ -172,7 +172,11 @@ class Code:
     def block(self, number: int) -> tuple[ExecutionStep, ...]:
         """The steps of a block, with the transfers inserted at its end."""
         instructions = self.function.blocks[number].instructions
-        steps = [self._step(number, index, each) for index, each in enumerate(instructions)]
+        changes = self.target.mask_changes(instructions)
+        steps = [
+            self._step(number, index, *each)
+            for index, each in enumerate(zip(instructions, changes, strict=True))
+        ]
         if at_end := self._before(number, len(instructions)):
             nothing = ConcreteEffects((), (), (), (), (), (), ())
             last = len(instructions)
@@ -192,7 +196,9 @@ class Code:
             return ()
         return tuple(self._transfer(a) for a in self.edited.before.get((block, index), ()))
 
-    def _step(self, block: int, index: int, instruction: Instruction) -> ExecutionStep:
+    def _step(
+        self, block: int, index: int, instruction: Instruction, mask: MaskChange
+    ) -> ExecutionStep:
         guard = None
         if instruction.guard is not None:
             lane, acts_when = self.literal(instruction.guard)
@@ -207,7 +213,7 @@ class Code:
             effects,
             only_scalar,
             masked,
-            self.target.mask_change(instruction),
+            mask,
         )
 
     def _effects(

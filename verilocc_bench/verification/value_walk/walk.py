@@ -51,7 +51,7 @@ import random
 from collections.abc import Mapping
 
 from verilocc_bench.edits import GUARD, EditedFunction
-from verilocc_bench.ir import Function
+from verilocc_bench.ir import Function, Instruction
 from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.verification.value_walk.code import (
     Code,
@@ -59,6 +59,7 @@ from verilocc_bench.verification.value_walk.code import (
     ExecutionStep,
     Transfer,
 )
+from verilocc_bench.verification.value_walk.thread_mask import ThreadMask
 from verilocc_bench.verification.value_walk.trace import (
     Made,
     Miscompile,
@@ -108,6 +109,10 @@ class ValueWalk:
             found = self.steps[number] = self.code.block(number)
         return found
 
+    def instructions(self, block: int) -> tuple[Instruction, ...]:
+        """The function's own instructions of a block."""
+        return self.function.blocks[block].instructions
+
     def distance(self, target: int) -> dict[int, int]:
         """The number of edges from every block that leads to `target` to that block."""
         found = self.distances.get(target)
@@ -127,8 +132,10 @@ class _PathRun:
         self.toward = toward
         self.step = 0
         self.trace: list[tuple[int, list[tuple[int, int, str]]]] = []
+        self.mask = ThreadMask(self.code.target)
         self.asleep = False
         self.on_own_path = False
+        self.sleepwalks = False
         self.wakes_in: int | None = None
         self.detour = 0
 
@@ -143,7 +150,7 @@ class _PathRun:
         while block is not None and self.step < steps:
             self.step += 1
             self.trace.append((block, []))
-            self.on_own_path = block == self.wakes_in
+            self.on_own_path = self.sleepwalks or block == self.wakes_in
             for step in self.walked.block(block):
                 self.step += 1
                 difference = self.execute(block, step)
@@ -174,8 +181,12 @@ class _PathRun:
                     self.by_lane.pop(lane, None)
         else:
             found = self.instruction(block, step.place, step.effects)
-        if step.mask is not MaskChange.NONE and found is None:
-            self.change_mask(block, step)
+        if self.walked.wakes_in and step.place < len(self.walked.instructions(block)):
+            instruction = self.walked.instructions(block)[step.place]
+            awake = not self.asleep
+            if step.mask is not MaskChange.NONE and found is None:
+                self.change_mask(block, step, instruction)
+            self.mask.executed(instruction, awake=awake)
         return found
 
     def instruction(self, block: int, index: int, effects: ConcreteEffects) -> Miscompile | None:
@@ -257,22 +268,26 @@ class _PathRun:
             else:
                 by_unit[destination] = value
 
-    def change_mask(self, block: int, step: ExecutionStep) -> None:
+    def change_mask(self, block: int, step: ExecutionStep, instruction: Instruction) -> None:
         """Wakes the observed thread, or perhaps puts it to sleep."""
         events = self.trace[-1][1]
         if self.asleep:
             here = self.on_own_path and len(self.trace) > self.detour
             if here and step.mask & MaskChange.WIDENS:
-                self.asleep, self.wakes_in = False, None
-                events.append((step.place, -1, "the thread wakes"))
+                self.asleep, self.wakes_in = not self.mask.adds(instruction), None
+                self.sleepwalks = self.asleep  # its path goes on here
+                if not self.asleep:
+                    events.append((step.place, -1, "the thread wakes"))
             return
         places = self.walked.wakes_in.get(block)
-        narrows = step.mask & MaskChange.NARROWS
-        if places and narrows and self.generator.random() < ASLEEP_CHANCE:
+        if not step.mask & MaskChange.NARROWS:
+            return
+        if places and self.generator.random() < ASLEEP_CHANCE:
             self.asleep = self.on_own_path = True
             self.wakes_in = self.generator.choice(places)
             self.detour = len(self.trace)
             events.append((step.place, -1, "the thread falls asleep"))
+        self.mask.narrowed(instruction, awake=not self.asleep)
 
     def following(self, block: int) -> int | None:
         """The next block of the path."""
@@ -362,8 +377,8 @@ def _wakes_in(function: Function, target: Target) -> dict[int, tuple[int, ...]]:
     changes: list[MaskChange] = []
     for block in function.blocks:
         change = MaskChange.NONE
-        for instruction in block.instructions:
-            change |= target.mask_change(instruction)
+        for each in target.mask_changes(block.instructions):
+            change |= each
         changes.append(change)
     return {
         number: places
