@@ -162,6 +162,7 @@ def operands(function: Function) -> list[Operand]:
 def names_registers(case: Case) -> bool:
     function = case.function
     locations = [o.location for o in operands(function)] + list(function.live_ins)
+    locations += [i.guard.location for _, _, i in function.instructions() if i.guard is not None]
     return bool(function.masks()) or any(isinstance(each, FixedUnits) for each in locations)
 
 

@@ -420,7 +420,7 @@ def test_vector_registers_move_where_their_threads_execute(at: Any, legal: bool)
 
 def test_nothing_for_vectors_after_a_narrowing_terminator() -> None:
     body = (
-        "bb0->bb1,bb2\n%0=A\n%1:S2=C\n$S_MOV_B64_term %1\nS_CBRANCH_EXECZ\nbb1->bb2\nX\nbb2\nY %0\n"
+        "bb0->bb1,bb2\n%0=A\n%1:S2=C\n$S_AND_B64_term %1\nS_CBRANCH_EXECZ\nbb1->bb2\nX\nbb2\nY %0\n"
     )
     body = body.replace("$", "")
     new = {"%2": "V", "%3": "G 1 s"}

@@ -40,9 +40,9 @@ declare i32 @llvm.amdgcn.workitem.id.x()
 define internal void @by_call(i32 %x) noinline {{{STORE.format("i32", '@"the memory"')}ret void
 }}
 """
-    + KERNEL.format("caller", "call void @by_call(i32 %x)")
+    + KERNEL.format('"a \\22name\\22"', "call void @by_call(i32 %x)")
     + KERNEL.format("itself", STORE.format("i32", '@"the memory"'))
-    + KERNEL.format("unaligned", STORE.format("i8", "@other"))
+    + KERNEL.format("inf", STORE.format("i8", "@other"))
     + KERNEL.format("without", "store i32 7, ptr addrspace(1) %o")
     + 'attributes #0 = { "amdgpu-flat-work-group-size"="1,256" }\n'
 )
@@ -55,13 +55,13 @@ def test_all_kernels_of_a_module(arch: str, llc: Llc) -> None:
     machine_ir = llc(LLVM_IR, arch, convention, "-stop-before=greedy")
     made = llc(machine_ir, arch, "-x", "mir", convention, "-start-before=greedy")
     kernels = kernels_with_dynamic_memory(machine_ir)
-    assert kernels == {"caller", "itself", "unaligned"}
+    assert kernels == {'a "name"', "itself", "inf"}
     assert made.count(SIZE) < expected.count(SIZE) == 3
     assert with_dynamic_sizes(made, kernels) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "arch"), in_turns(["itself", "unaligned", "without"], ["gfx90a", "gfx942"])
+    ("name", "arch"), in_turns(["itself", "inf", "without"], ["gfx90a", "gfx942"])
 )
 def test_lowered_code(name: str, arch: str, llc: Llc) -> None:
     text = LLVM_IR.replace("#0 = {", '#0 = { "target-features"="+xnack"')

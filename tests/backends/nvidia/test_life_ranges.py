@@ -201,7 +201,8 @@ def test_the_guard_is_a_use() -> None:
 def test_rows_and_instructions_must_correspond() -> None:
     missing = check_marks(replace(add(), instructions=add().instructions[:5]), parsed())
     assert missing == LifeRangeMismatch(0x50, 0, "", "", "no instruction", "a row")
-    more = check_marks(add("YIELD"), parsed())
+    assert check_marks(add("YIELD"), parsed()) is None  # nothing reaches it
+    more = check_marks(changed(add("YIELD\n        EXIT"), 5, opcode="NOP"), parsed())
     assert more == LifeRangeMismatch(0x60, 18, "YIELD", "", "an instruction", "no row")
     ranges = replace(parsed(), rows=(*parsed().rows[:2], *parsed().rows[3:]))
     assert check_marks(changed(add(), 2, opcode="NOP"), ranges) is None

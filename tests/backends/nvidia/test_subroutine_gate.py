@@ -72,6 +72,18 @@ def test_other_registers_leave_the_text(architecture: str) -> None:
     assert write_assignment(subject.code, permuted(normalized, 1)).runnable
 
 
+def test_a_call_that_nothing_reaches() -> None:
+    """ptxas leaves one behind a branch that is always taken."""
+    text = Path(__file__).with_name("dead_call.ptx").read_text()
+    subject = kernel(assembled(text, "sm_80"), "shuffles")
+    function = subject.code.function
+    reached = {i for block in flow.control_flow(function) for i in block.instructions}
+    calls = [i for i, each in enumerate(function.instructions) if flow.calls_subroutine(each)]
+    assert calls
+    assert reached.isdisjoint(calls)
+    assert write_assignment(subject.code, permuted(subject.code.normalized, 1)).runnable
+
+
 def test_a_callee_that_is_not_known_has_its_registers() -> None:
     """The count of registers may grow, but not fall: the callee's need is in it."""
     subject = kernel(cubin("sm_80"), "says")

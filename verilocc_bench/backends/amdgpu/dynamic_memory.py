@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 
 import yaml
 
+from verilocc_bench.backends.amdgpu.mir_module import unescaped
 from verilocc_bench.backends.amdgpu.recovery.assembler import assembled_file
 
 _NAME = r'@(?:"[^"]*"|[\w.$-]+)'
@@ -48,7 +49,7 @@ def llc_output(machine_ir: str, arch: str, kind: str, run: Callable[[str], bytes
 
 
 def kernels_with_dynamic_memory(machine_ir: str) -> frozenset[str]:
-    """The kernels with hidden arguments that use dynamic local memory, spelled as in LLVM IR."""
+    """The kernels with hidden arguments that use dynamic local memory."""
     llvm_ir = machine_ir.partition("\n...\n")[0]
     arrays = _ARRAY.findall(llvm_ir)
     if not arrays:
@@ -61,7 +62,8 @@ def kernels_with_dynamic_memory(machine_ir: str) -> frozenset[str]:
             continue
         end = llvm_ir.find("\n  }\n", kernel.end())
         if used.search(llvm_ir, kernel.end(), end if end >= 0 else len(llvm_ir)):
-            found.add(kernel[1][1:])
+            name = kernel[1][1:]
+            found.add(unescaped(name[1:-1]) if name.startswith('"') else name)
     return frozenset(found)
 
 
@@ -76,8 +78,9 @@ def with_dynamic_sizes(assembly: str, kernels: Collection[str]) -> str:
         name = _ENTRY_NAME.search(assembly, at, end)
         if name is None:
             continue
-        plain = str(yaml.safe_load(f"[{name[1]}]")[0])
-        if {plain, f'"{plain}"'} & set(kernels):  # LLVM IR may quote it
+        # Whatever it would be elsewhere, a number or `!str inf`, here it is a text.
+        plain = str(yaml.compose(f"[{name[1]}]").value[0].value)
+        if plain in kernels:
             assembly = assembly[:at] + _with_size(assembly[at:end]) + assembly[end:]
     return assembly
 

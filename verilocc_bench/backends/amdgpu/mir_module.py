@@ -26,7 +26,7 @@ def read_module(lines: Sequence[str], module: MachineModule) -> None:
     tails: dict[str, str] = {}
     for line in _statements(lines):
         if match := _DEFINE.fullmatch(line):
-            name = match[3] if match[2] is None else _unescaped(match[2])
+            name = match[3] if match[2] is None else unescaped(match[2])
             tails[name] = match[4]
             found = (word for word in match[1].split() if _CALLING_CONVENTION.fullmatch(word))
             module.calling_conventions[name] = next(found, "ccc")
@@ -60,7 +60,7 @@ def _statements(lines: Sequence[str]) -> Iterator[str]:
         yield " ".join(pending)
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     r"""LLVM's quoted strings: `\5C` and `\\` are a backslash; the bytes are UTF-8."""
     data = _QUOTED_BYTE.sub(
         lambda m: b"\\" if m[1] == b"\\" else bytes([int(m[1], 16)]), text.encode()

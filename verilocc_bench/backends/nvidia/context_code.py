@@ -5,7 +5,8 @@ ptxas wrote for one callee. So the kernel is written anew: for each chain of cal
 code once more, in which a call is a jump to the code of its own copy, and a return is a
 jump to the one place where that copy returns to, behind a comparison that reads the return
 address. nvdisasm then sees plain jumps, and its life ranges hold by context. A CALL that is
-a jump becomes the BRA that it is. The result is only looked at; it need not run.
+a jump becomes the BRA that it is, unless nothing reaches it: it may be one of a subroutine. The
+result is only looked at; it need not run.
 """
 
 from __future__ import annotations
@@ -44,7 +45,12 @@ def with_contexts(
 ) -> bytes:
     """The cubin with a copy of the kernel's code for each chain of calls, in order."""
     copies, size = copies_of(blocks), copied_size(function)
-    code = _Code(function, [_as_jump(each) for each in function.instructions])
+    reached = {index for block in blocks for index in block.instructions}
+    words = [
+        _as_jump(each) if index in reached else each.encoding
+        for index, each in enumerate(function.instructions)
+    ]
+    code = _Code(function, words)
     if len(copies) == 1:
         return with_other_code(data, kernel, code.bytes())
     code.words = code.words[:size] * len(copies)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
+from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.life_ranges import (
     FILES,
     FileMasks,
@@ -100,14 +101,14 @@ def check_marks(function: SassFunction, ranges: LifeRanges) -> LifeRangeMismatch
     In every file, the definitions and uses of each instruction, with its guard
     among the uses, must equal the marks of its row, but for `_EXCEPTIONS` and calls by the
     ABI. An instruction that never executes has the marks that it would have under another
-    guard. NOPs that are never reached have no row.
+    guard. What is never reached may have no row, and a NOP has none there.
     """
     rows = iter(ranges.rows)
     row = next(rows, None)
     for instruction in function.instructions:
         if row is None or instruction.address != row.address:
             # A NOP defines and uses nothing.
-            if instruction.opcode != "NOP":
+            if instruction.opcode != "NOP" and _is_reached(function, instruction):
                 theirs = "no row" if row is None else f"a row at 0x{row.address:04x}"
                 return _misplaced(instruction, "an instruction", theirs)
             continue
@@ -117,6 +118,14 @@ def check_marks(function: SassFunction, ranges: LifeRanges) -> LifeRangeMismatch
     if row is not None:
         return LifeRangeMismatch(row.address, 0, "", "", "no instruction", "a row")
     return None
+
+
+def _is_reached(function: SassFunction, instruction: SassInstruction) -> bool:
+    return any(
+        function.instructions[index] is instruction
+        for block in control_flow(function)
+        for index in block.instructions
+    )
 
 
 def _misplaced(instruction: SassInstruction, ours: str, theirs: str) -> LifeRangeMismatch:

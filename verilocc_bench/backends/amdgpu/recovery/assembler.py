@@ -27,6 +27,9 @@ _VERSION = re.compile(r"\bLLVM version (\d+)\.")
 _ENCODING = re.compile(r"^\t(?P<text>.*?)\s*; encoding: \[(?P<bytes>[0-9a-fx,]+)\]$", re.MULTILINE)
 _TARGET_FEATURES = re.compile(r'^\s*\.amdgcn_target "[^":]*((?::\w+[+-])+)"', re.MULTILINE)
 _FEATURE = re.compile(r":(\w+)([+-])")
+_ODD_NAME = re.compile(
+    r"^(?P<directive>\t\.amdhsa_kernel )(?P<name>.*[^A-Za-z0-9_.$\n].*)$", re.MULTILINE
+)
 _OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
 _OPERAND = re.compile(r"<MCOperand (?:Reg:(\w*)|Imm:(-?\d+)|(\w+):[^>]*)>")
 
@@ -111,10 +114,17 @@ def assembled_file(assembly: str, arch: str) -> bytes:
     named = _TARGET_FEATURES.search(assembly)
     features = [] if named is None else _FEATURE.findall(named[1])
     chosen = ",".join(sign + feature for feature, sign in features)
+    assembly = _ODD_NAME.sub(_in_quotes, assembly)
     try:
         return _output(("--filetype=obj", f"--mattr={chosen}"), assembly, arch, "assembly")
     except RejectedKernel as rejection:
         raise InputError(rejection.reason) from None
+
+
+def _in_quotes(directive: re.Match[str]) -> str:
+    """A kernel's name as llvm-mc reads it; llc prints it without quotes there."""
+    name = directive["name"].replace("\\", "\\\\").replace('"', '\\"')
+    return f'{directive["directive"]}"{name}"'
 
 
 def _run(options: Sequence[str], text: str, arch: str, kind: str) -> str:
