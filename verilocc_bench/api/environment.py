@@ -72,14 +72,17 @@ class Environment:
             raise InputError(f"calls: expected a number from 1, not {calls}")
         if isinstance(dataset, str | Path):
             own = "test" if split_name(str(dataset))[0] == EMBEDDED else "train"
-            dataset = load_problems(dataset, **{"split": own, **where})
-        elif where:
-            raise InputError(f"{', '.join(where)}: these choose kernels of a dataset by its name")
-        if not isinstance(dataset, Sequence):
-            raise InputError(f"expected a dataset's name or problems, not {dataset!r}")
-        if any(problem.row is not None and problem.row.track == "split" for problem in dataset):
+            problems: Sequence[Problem] = load_problems(dataset, **{"split": own, **where})
+        else:
+            problems = dataset
+            if where:
+                chosen = ", ".join(where)
+                raise InputError(f"{chosen}: these choose kernels of a dataset by its name")
+            if not isinstance(problems, Sequence):
+                raise InputError(f"expected a dataset's name or problems, not {problems!r}")
+        if any(problem.row is not None and problem.row.track == "split" for problem in problems):
             raise InputError("kernels of the split track need edits, which no words can say here")
-        self.problems = dataset
+        self.problems = problems
         self.format = get_prompt_format(prompt_format)
         self.settings = LanguageModelSettings()
         self.calls = calls
@@ -215,10 +218,11 @@ def _last_words(completion: object) -> str:
     """The last turn of a conversation, or the text itself."""
     if isinstance(completion, str):
         return completion
-    turns = list(completion) if isinstance(completion, Sequence) else [None]
-    if not all(isinstance(turn, Mapping) for turn in turns):
+    turns = completion if isinstance(completion, Sequence) else [None]
+    last = turns[-1] if turns else {}
+    if not isinstance(last, Mapping):
         raise InputError(f"expected a text or a list of messages, not {completion!r:.60}")
-    said = turns[-1].get("content") if turns else ""
+    said = last.get("content", "")
     if not isinstance(said, str):  # parts of a message, or None for a call of a tool
         parts = [each for each in said or () if isinstance(each, Mapping)]
         said = "".join(part.get("text") or "" for part in parts)

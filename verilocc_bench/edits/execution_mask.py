@@ -80,7 +80,7 @@ class VectorPlaces:
         here = self.function.blocks[narrowing].instructions
         # A mask that was saved further out has what the blocks within stop.
         written = any(added & _registers(each.definitions) for each in here)
-        return not written and self._is_saved_before(*added, narrowing)
+        return not written and self._is_saved_before(min(added), narrowing)
 
     def _held(self, block: int) -> set[int]:
         """The virtual registers that have, at the end of a block, all threads that it stops."""

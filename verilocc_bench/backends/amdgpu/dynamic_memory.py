@@ -79,8 +79,8 @@ def with_dynamic_sizes(assembly: str, kernels: Collection[str]) -> str:
         if name is None:
             continue
         # Whatever it would be elsewhere, a number or `!str inf`, here it is a text.
-        plain = str(yaml.compose(f"[{name[1]}]").value[0].value)
-        if plain in kernels:
+        plain = yaml.compose(name[1])
+        if plain is not None and plain.value in kernels:
             assembly = assembly[:at] + _with_size(assembly[at:end]) + assembly[end:]
     return assembly
 
