@@ -19,7 +19,8 @@ pytestmark = pytest.mark.slow
 
 def test_every_baseline_is_an_entry() -> None:
     found = seeds()
-    assert len({each.name for each in found}) == len(found)
+    places = [(each.name, board) for each in found for board in each.boards or ("all",)]
+    assert len(set(places)) == len(places)
     asked = {argument for each in found for argument in each.arguments}
     # The label's own best answer is `best` with a beginning.
     assert set(BUILT_IN) - asked == {"best-or-compiler"}
