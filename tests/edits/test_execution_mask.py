@@ -123,6 +123,7 @@ def test_the_mask_of_another_does_not_wake() -> None:
         ("%3:S2=COPY\nS_OR_B64 %1\nS_AND_B64_term %2", "%3", False),
         ("%3:S2=COPY\n%4:S2=S_XOR_B64 %1,%3\nS_AND_B64_term %1", "%4", True),
         ("%3:S2=COPY\n%4:S2=S_XOR_B64 %2,%3\nS_AND_B64_term %1", "%4", False),
+        ("%3:S2=COPY\n%4:S2=S_XOR_B64 %1,%3\nS_ANDN2_B64_term %1", "%4", False),
         ("%3:S2=S_AND_SAVEEXEC_B64 %1", "%3", True),
         ("%3:S2=S_AND_SAVEEXEC_B64 %1\nS_AND_B64_term %2", "%3", False),
         ("%3:S2=COPY\nS_AND_B64_term %1\n%3=S_MOV_B64", "%3", False),

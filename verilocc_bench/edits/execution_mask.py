@@ -93,9 +93,10 @@ class VectorPlaces:
             opcode = instruction.opcode.removesuffix("_term")
             if index in stops[:1]:
                 held |= saved
-                if len(stops) == 1:
+                if len(stops) == 1 and opcode == "S_ANDN2_B64":
+                    held |= read if len(read) == 1 else set()
+                elif len(stops) == 1:
                     held |= {register for register, other in others.items() if other in read}
-                    held |= read if opcode == "S_ANDN2_B64" and len(read) == 1 else set()
             parts = read - saved if opcode == "S_XOR_B64" and read & saved else set()
             held, saved = held - written, saved - written
             others = {r: o for r, o in others.items() if not {r, o} & written}
