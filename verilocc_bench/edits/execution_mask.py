@@ -87,7 +87,7 @@ class VectorPlaces:
         changes = self._changes_of(block)
         stops = [index for index, change in enumerate(changes) if change & MaskChange.NARROWS]
         held, saved = set[int](), set[int]()
-        others: dict[int, int] = {}  # by a register: that which it has and EXEC has not, or reverse
+        others: dict[int, int] = {}  # of a register that is EXEC XOR another one: that other one
         for index, instruction in enumerate(self.function.blocks[block].instructions):
             read, written = _registers(instruction.uses), _registers(instruction.definitions)
             opcode = instruction.opcode.removesuffix("_term")

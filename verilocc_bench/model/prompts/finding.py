@@ -47,8 +47,7 @@ _DEEP_CHARACTERS = 500_000
 def find_object(completion: Completion) -> dict[str, str] | Unparsable:
     """The answer in a completion: virtual registers to names."""
     text = completion.text
-    start = max((match.end() for match in _END.finditer(text)), default=0)
-    begin = _BEGIN.search(text, start)
+    start, begin = _thoughts(text)
     said = text[start : begin.start() if begin else len(text)]  # after the thoughts
     if not said.strip() and (completion.reasoning or completion.text).strip():
         if completion.finish is Finish.LENGTH:
@@ -71,8 +70,15 @@ def find_object(completion: Completion) -> dict[str, str] | Unparsable:
 
 def thinks_still(text: str) -> bool:
     """True if a text ends within a thought."""
+    return _thoughts(text)[1] is not None
+
+
+def _thoughts(text: str) -> tuple[int, re.Match[str] | None]:
+    """Where the last thought that ends does so, and the mark behind it that begins another."""
+    if not any(character in text for character in "<[◁"):  # a search takes longer than this
+        return 0, None
     start = max((match.end() for match in _END.finditer(text)), default=0)
-    return _BEGIN.search(text, start) is not None
+    return start, _BEGIN.search(text, start)
 
 
 def _objects(text: str) -> list[tuple[tuple[int, int], list[str]]] | None:

@@ -1,8 +1,8 @@
 """The bit that one thread has in saved execution masks, as far as a walk knows it (AMD).
 
-A walk decides at a narrowing whether its thread falls asleep. Then it knows the thread's bit
-in the mask that was written, and so in copies of the mask from before, and in what is made
-of them. A block wakes the thread by adding a mask that has its bit.
+A walk decides at a narrowing whether its thread falls asleep. That tells the thread's bit in
+the mask that narrows. A copy of the mask has the thread's bit as it was when the copy was made.
+A block wakes the thread by adding a mask that has its bit.
 """
 
 from __future__ import annotations
