@@ -56,8 +56,9 @@ class Environment:
     """Episodes over the kernels of a dataset, one at a time; `spread` makes several at once.
 
     `dataset` and `where` are as for `load_problems`. Without a `split` among them it is `train`,
-    or `test` of `mini`, which has no other. `prompt_format` is `whole` (one step an attempt) or `window` (a step a window).
-    Raises InputError for an unknown format or dataset, and for kernels of the split track.
+    or `test` of `mini`, which has no other. `prompt_format` is `whole` (one step an attempt) or
+    `window` (a step a window). Raises InputError for an unknown format or dataset, and for kernels
+    of the split track.
     """
 
     def __init__(
