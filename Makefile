@@ -31,14 +31,20 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
 
-$(VENV)/core: pyproject.toml constraints.txt
+# Python's own pip looks at every release of every package, and takes twice as long.
+$(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) --upgrade pip
+	@touch $@
+
+$(VENV)/core: $(VENV)/pip pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/core pyproject.toml constraints.txt
+# It has all that $(VENV)/core has.
+$(VENV)/dev: $(VENV)/pip pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable '.[dev]'
-	@touch $@
+	@touch $(VENV)/core $@
 
 $(VENV)/mutants: $(VENV)/dev pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable '.[dev,mutants]'
