@@ -37,6 +37,8 @@ pytestmark = pytest.mark.slow
 
 MUTANTS = 20_000
 """A campaign that has not found a deliberate error by then does not look for it."""
+SMALL_KERNEL = 52
+"""The seed of a campaign whose first kernel is one of the shortest."""
 
 
 def found_by(seed: int, kind: str) -> Disagreement:
@@ -131,7 +133,7 @@ class NoEdits(SymbolicChecker):
 
 
 def test_judges_agree() -> None:
-    outcome = Campaign(1, load_rows("mini").rows, mutants=150).run()
+    outcome = Campaign(SMALL_KERNEL, load_rows("mini").rows, mutants=150).run()
     assert not outcome.kinds, render(outcome)
     assert outcome.mutants == 150
     assert outcome.kernels
@@ -148,7 +150,7 @@ def test_judges_agree() -> None:
 
 def test_the_outcome_follows_from_the_seed() -> None:
     def tallies(seed: int) -> Any:
-        found = document(Campaign(seed, mutants=60).run(), seed)
+        found = document(Campaign(seed, mutants=30).run(), seed)
         return {key: value for key, value in found.items() if key != "seconds"}
 
     assert tallies(5) == tallies(5)
@@ -169,18 +171,18 @@ def names_registers(case: Case) -> bool:
 @pytest.mark.parametrize(
     ("judge", "kind", "seed", "most", "shows"),
     [
-        (fast_check_of(without_early_clobbers), "fast accepts what value-walk rejects", 8, 4,
+        (fast_check_of(without_early_clobbers), "fast accepts what value-walk rejects", 6, 4,
          lambda case: any(o.early_clobber for o in operands(case.function))),
-        (NoFixedRegisters, "fast accepts what value-walk rejects", 3, 3, names_registers),
-        (fast_check_of(without_destruction), "fast accepts what value-walk rejects", 3, 4,
+        (NoFixedRegisters, "fast accepts what value-walk rejects", 11, 3, names_registers),
+        (fast_check_of(without_destruction), "fast accepts what value-walk rejects", 12, 4,
          lambda case: [len(mask) for mask in case.function.masks()] == [1]),
-        (checker_of(without_destruction), "independent accepts what value-walk rejects", 3, 4,
+        (checker_of(without_destruction), "independent accepts what value-walk rejects", 1, 4,
          lambda case: [len(mask) for mask in case.function.masks()] == [1]),
-        (fast_check_of(without_guards), "fast accepts what independent rejects", 4, 4,
+        (fast_check_of(without_guards), "fast accepts what independent rejects", 8, 4,
          lambda case: any(i.guard is not None for _, _, i in case.function.instructions())),
-        (checker_of(one_path), "independent accepts what value-walk rejects", 5, 5,
+        (checker_of(one_path), "independent accepts what value-walk rejects", 12, 5,
          lambda case: any(len(block.successors) > 1 for block in case.function.blocks)),
-        (NoEdits, "independent accepts what value-walk rejects", 6, 3,
+        (NoEdits, "independent accepts what value-walk rejects", 4, 3,
          lambda case: case.edits is not None and len(case.edits.insertions) == 1),
     ],
     ids=["early clobbers", "fixed registers", "calls", "calls either", "guards", "meets", "edits"],
@@ -238,7 +240,7 @@ OP %1,%2
 
 
 def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["selftest", "--mutants", "30", "--seed", "3"]) == 0
+    assert main(["selftest", "--mutants", "30", "--seed", str(SMALL_KERNEL)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("operator")
     assert "no disagreement" in printed
@@ -248,10 +250,10 @@ def test_the_command_prints_json_and_says_where_judges_disagree(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judges_module, "FastVerifier", NoFixedRegisters)
-    assert main(["selftest", "--mutants", "150", "--seed", "10", "--json"]) == 1
+    assert main(["selftest", "--mutants", "60", "--seed", str(SMALL_KERNEL), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert found["seed"] == 10
-    assert found["total"]["mutants"] == 150
+    assert found["seed"] == SMALL_KERNEL
+    assert found["total"]["mutants"] == 60
     assert found["disagreement_counts"]["fast accepts what independent rejects"] > 0
     first = found["disagreements"][0]
     function = parse_function(first["normalized"])
@@ -271,7 +273,7 @@ def test_an_interrupted_campaign_keeps_what_it_has(
     assert outcome.interrupted
     assert outcome.mutants == 20
     monkeypatch.setattr("verilocc_bench.cli.selftest_command._Progress", lambda *_: interrupt)
-    assert main(["selftest", "--mutants", "100"]) == 130
+    assert main(["selftest", "--mutants", "100", "--seed", str(SMALL_KERNEL)]) == 130
     assert "20 answers" in capsys.readouterr().out
 
 
