@@ -113,7 +113,7 @@ def _found_by_campaign(kind: str) -> CampaignOutcome:
         if any(found.startswith(kind) or found.endswith(kind) for found in outcome.kinds):
             raise KeyboardInterrupt
 
-    outcome = Campaign(1, mutants=4_000).run(stop)
+    outcome = Campaign(4, mutants=4_000).run(stop)
     assert outcome.kinds, kind
     return outcome
 
