@@ -125,7 +125,7 @@ def test_accumulators_alone_are_placed_too() -> None:
 
 
 def test_objectives_keep_the_occupancy_of_both_files() -> None:
-    problem = AllocationProblem.from_text(WIDE)
+    problem = AllocationProblem.from_text(WIDE.replace("256", "64"))
     for objective in ("registers", "bank-conflicts", "copies", "combined"):
         options = SearchOptions(objective=type(SearchOptions().objective)(objective))
         found = Search(problem, options, Means.TABU).run()

@@ -19,7 +19,7 @@ SPLIT_ROWS = load_rows("mini", track="split").rows
 @pytest.mark.parametrize("name", ["linear-scan", "graph-coloring"])
 def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
     answered = 0
-    for seed in range(400):
+    for seed in range(160):
         problem = AllocationProblem(random_function(seed))
         try:
             answer = BUILT_IN[name].allocate(Request(problem))
@@ -33,7 +33,7 @@ def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
             if group != "s":  # classes of S may be in VCC as well
                 assert verdict.registers_used[group] >= bound, seed
         answered += 1
-    assert answered > 200
+    assert answered > 80
 
 
 @pytest.mark.slow

@@ -86,7 +86,7 @@ def test_assignments_are_found_where_there_are_any() -> None:
     """In whatever order; never where every way fails."""
     found: Counter[tuple[bool, bool]] = Counter()
     ejected = 0
-    for seed in range(180):
+    for seed in range(90):
         generator = random.Random(seed)
         problem = random_tight_problem(generator)
         order = list(range(len(problem.function.virtual_registers)))
@@ -100,9 +100,9 @@ def test_assignments_are_found_where_there_are_any() -> None:
             assert search.steps == 50
         found[exists(RegisterState(problem), order), complete] += 1
     assert found[False, True] == 0
-    assert found[False, False] > 8
+    assert found[False, False] > 4
     assert found[True, True] > 20 * found[True, False]
-    assert ejected > 4
+    assert ejected > 2
 
 
 def test_real_kernels_at_a_tight_budget() -> None:
@@ -190,7 +190,7 @@ class Witness:
 
 def test_the_lightest_give_way_and_come_next() -> None:
     heavier = several = looked = 0
-    for seed in range(300):
+    for seed in range(120):
         generator = random.Random(seed)
         problem = random_tight_problem(generator)
         order = widest_first(problem)
@@ -209,6 +209,6 @@ def test_the_lightest_give_way_and_come_next() -> None:
         heavier += max(witness.dead_ends.values(), default=0) > 1
         if search.register is None:
             assert len(search.state.placed) == len(order)
-    assert heavier > 50
-    assert several > 20
-    assert looked > 5
+    assert heavier > 20
+    assert several > 8
+    assert looked > 2

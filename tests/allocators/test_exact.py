@@ -43,21 +43,21 @@ def _five_registers() -> AllocationProblem:
 @pytest.mark.parametrize("target", ["gfx942", "sm_80"])
 def test_the_fewest_registers_of_tiny_functions(target: str) -> None:
     proved = 0
-    for seed in range(60):
+    for seed in range(30):
         problem = AllocationProblem(random_function(seed, registers=6, target=target))
         fewest = fewest_registers(problem)
         least = minimize(problem, deterministic_time=BUDGET)
         assert least.registers == fewest, (seed, problem.normalized)
         check_certificate(problem, least.bound)
         proved += least.is_optimal
-    assert proved > 40
+    assert proved > 20
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "sm_80"])
 def test_answers_are_valid(target: str) -> None:
     answered = 0
-    for seed in range(100, 160):
+    for seed in range(100, 130):
         problem = AllocationProblem(random_function(seed, registers=4, target=target))
         if fewest_registers(problem) is None or not _scalars_fit(problem):
             with pytest.raises(AllocationFailed, match="proved infeasible"):
@@ -67,7 +67,7 @@ def test_answers_are_valid(target: str) -> None:
         verdict = IndependentVerifier(problem).verify(answer_from_assignment(problem, assignment))
         assert verdict.valid, (seed, verdict.findings)
         answered += 1
-    assert answered > 10
+    assert answered > 5
 
 
 def _scalars_fit(problem: AllocationProblem) -> bool:

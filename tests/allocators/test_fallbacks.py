@@ -132,7 +132,7 @@ def test_what_linear_scan_finds_is_never_missed(
 
 def test_every_way_gives_valid_placements_or_none() -> None:
     found = dict.fromkeys(WAYS, 0)
-    for seed in range(45):
+    for seed in range(24):
         target = ("gfx90a", "gfx942", "sm_80")[seed % 3]
         problem = AllocationProblem(random_function(seed, target=target, varied=True))
         try:
@@ -149,7 +149,7 @@ def test_every_way_gives_valid_placements_or_none() -> None:
                 if bases is not None:
                     assert model.is_valid(bases), (seed, name)
                     found[name] += 1
-    assert min(found.values()) > 20, found
+    assert min(found.values()) > 10, found
     assert found["ejection"] >= found["linear-scan"]
 
 

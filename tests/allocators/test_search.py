@@ -10,7 +10,7 @@ import pytest
 
 from tests.allocators.vector_registers import vector_registers
 from tests.generated import random_function
-from tests.sampling import some_of
+from tests.sampling import some_of, some_rows
 from verilocc_bench.allocators import (
     BUILT_IN,
     Request,
@@ -48,7 +48,7 @@ SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:18]
 def test_the_model_accepts_what_the_verifier_accepts() -> None:
     generator = random.Random(0)
     accepted = rejected = 0
-    for seed in range(120):
+    for seed in range(60):
         problem = AllocationProblem(random_function(seed))
         classes = problem.function.virtual_registers
         legal = [sorted(problem.placements.legal[c]) for c in classes]
@@ -71,7 +71,7 @@ def test_the_model_accepts_what_the_verifier_accepts() -> None:
             assert found == verdict.valid, seed
             accepted += found
             rejected += not found
-    assert min(accepted, rejected) > 50
+    assert min(accepted, rejected) > 25
 
 
 def _fewest_by_enumeration(problem: AllocationProblem) -> int | None:
@@ -139,7 +139,7 @@ def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
     assert answered > 25
 
 
-@pytest.mark.parametrize("row", some_of(SMALL, 2), ids=lambda row: row.id)
+@pytest.mark.parametrize("row", some_rows(SMALL), ids=lambda row: row.id)
 def test_tabu_search_is_never_worse_than_the_compiler(row) -> None:  # type: ignore[no-untyped-def]
     problem = AllocationProblem.from_text(row.normalized)
     answer = BUILT_IN["tabu-search"].allocate(Request(problem))
@@ -150,7 +150,7 @@ def test_tabu_search_is_never_worse_than_the_compiler(row) -> None:  # type: ign
 def test_what_refinement_counts_are_the_metrics() -> None:
     generator = random.Random(1)
     seen = 0
-    for row in SMALL[::2]:
+    for row in SMALL[::4]:
         problem = AllocationProblem.from_text(row.normalized)
         assert row.label is not None
         for attempt in range(4):
@@ -167,7 +167,7 @@ def test_what_refinement_counts_are_the_metrics() -> None:
             )
             assert found == expected
             seen += expected
-    assert seen > 100
+    assert seen > 50
 
 
 def _assignment(problem: AllocationProblem, answer: object) -> Assignment:
@@ -203,7 +203,7 @@ def test_objectives_pay_for_what_they_are_after() -> None:
 
 
 def test_the_same_options_give_the_same_answer() -> None:
-    problem = AllocationProblem.from_text(SMALL[-1].normalized)
+    problem = AllocationProblem.from_text(SMALL[6].normalized)
     answers = [BUILT_IN["tabu-search"].allocate(Request(problem)) for _ in range(2)]
     assert answers[0] == answers[1]
 

@@ -27,6 +27,7 @@ SPLIT = [row for row in load_rows("mini", track="split").rows if row.kernel == "
 def _small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocate, "STEPS", 5_000)
     monkeypatch.setattr(allocate, "FIRST_SEEDS", 1)
+    monkeypatch.setattr(allocate, "PATIENCE", 1)
     monkeypatch.setattr(allocate, "IMPROVEMENTS", 0)
 
 

@@ -18,7 +18,7 @@ TEXT = HEAD + (
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_round_trip(seed: int) -> None:
     text = print_function(random_function(seed))
     function = parse_function(text)
@@ -31,7 +31,7 @@ def test_round_trip(seed: int) -> None:
     st.integers(0, 4),
     st.text("0179 ,%:.-~!&+vsb²\n\r[]()/=>", max_size=3),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_what_is_accepted_prints_as_it_was(start: int, length: int, junk: str) -> None:
     text = TEXT[:start] + junk + TEXT[start + length :]
     try:

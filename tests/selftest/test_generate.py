@@ -52,7 +52,7 @@ def test_functions_are_canonical_and_varied(target: str) -> None:
 @pytest.mark.parametrize("target", PUBLISHED)
 def test_most_functions_have_an_answer_and_edits_that_are_valid(target: str) -> None:
     answered = edited = valid = 0
-    for seed in range(150):
+    for seed in range(75):
         problem = AllocationProblem(random_function(seed, target=target))
         try:
             answer = random_answer(problem, random.Random(seed))
@@ -68,7 +68,7 @@ def test_most_functions_have_an_answer_and_edits_that_are_valid(target: str) -> 
             assert parse_edits(edits_to_json(split.edits)) == split.edits
             checker = SymbolicChecker(problem.function)
             valid += not checker.check(split.assignment, split.edits)
-    assert answered > 80
+    assert answered > 40
     assert edited > answered / 2
     assert valid > 0.6 * edited
 
