@@ -27,7 +27,6 @@ SPLIT = [row for row in load_rows("mini", track="split").rows if row.kernel == "
 def _small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocate, "STEPS", 5_000)
     monkeypatch.setattr(allocate, "FIRST_SEEDS", 1)
-    monkeypatch.setattr(allocate, "PATIENCE", 1)
     monkeypatch.setattr(allocate, "IMPROVEMENTS", 0)
 
 
@@ -48,7 +47,10 @@ def is_valid(problem: AllocationProblem, answer: object) -> bool:
 @pytest.mark.parametrize(
     "row", some_of(SPLIT[::-1]), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
 )
-def test_split_kernels_get_valid_answers_cheaper_than_spilling_everywhere(row) -> None:
+def test_split_kernels_get_valid_answers_cheaper_than_spilling_everywhere(
+    row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allocate, "PATIENCE", 1)
     problem = AllocationProblem.from_text(row.normalized)
     answer = split_allocate(problem)
     assert is_valid(problem, answer)

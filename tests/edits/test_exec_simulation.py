@@ -31,10 +31,13 @@ def _tools() -> tuple[str, str]:
     return opt, llc
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
-def test_no_sleeping_thread_misses_an_insertion(tools: tuple[str, str], arch: str) -> None:
+@pytest.mark.parametrize(("arch", "first"), [("gfx90a", 0), ("gfx942", 1)])
+def test_no_sleeping_thread_misses_an_insertion(
+    tools: tuple[str, str], arch: str, first: int
+) -> None:
+    """Kernels that no other architecture is asked about."""
     wakes = places = 0
-    for seed in range(KERNELS):
+    for seed in range(first, KERNELS, 2):
         text = machine_ir(seed, *tools, arch)
         module = parse_mir(text)
         function = normalize_machine_function(

@@ -5,8 +5,8 @@ Run as a program it is the worker of a launcher with such a GPU:
     python -m tests.measuring.fake_gpu FOLDER BEHAVIOUR --worker REQUEST
 
 Kernels then leave what the reference expects. BEHAVIOUR is `right`, or says what the code of
-one side does: `idle:SIDE`, `wrong:SIDE`, `fault:SIDE`, `dies:SIDE`, `slow:SIDE`,
-`changes:SIDE`; or `lost`: copies do not arrive; or `executes`: code objects run on the CPU.
+sides does: `idle:SIDE`, `wrong:SIDE`, `fault:SIDE`, `dies:SIDE`, `slow:SIDE`, `changes:SIDE`,
+joined by commas; or `lost`: copies do not arrive; or `executes`: code objects run on the CPU.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def pretend(folder: Path, behaviour: str, request: str) -> None:
     from verilocc_bench.references.numbers import encode
 
     document = json.loads((folder / "measure.json").read_text())
-    what, _, side = behaviour.partition(":")
+    sides = {side: what for what, _, side in (each.partition(":") for each in behaviour.split(","))}
     kernels: list[worker.LaunchedKernel] = []
     made = worker.LaunchedKernel.__init__
 
@@ -177,17 +177,17 @@ def pretend(folder: Path, behaviour: str, request: str) -> None:
 
     worker.LaunchedKernel.__init__ = remembered  # type: ignore[method-assign]
     odd = {
-        (folder / each["file"]).read_bytes()
+        (folder / each["file"]).read_bytes(): sides[each["name"]]
         for kernel in document["kernels"]
         for each in kernel["sides"]
-        if each["name"] == side
+        if each["name"] in sides
     }
     launches = 0
 
     def run(code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
         nonlocal launches
         launches += 1
-        does = what if code in odd else "right"
+        does = odd.get(code, "right")
         before = [data for kind, data in arguments if kind == "buffer"]
         if does == "dies":
             os.kill(os.getpid(), signal.SIGSEGV)
@@ -195,7 +195,7 @@ def pretend(folder: Path, behaviour: str, request: str) -> None:
             time.sleep(60)
         if does == "idle":
             return before
-        if what == "executes":
+        if behaviour == "executes":
             return executed(code, kernels[-1].document, arguments)
         prepared = kernels[-1].prepared
         expected = {each.name: each for each in prepared.expectations}
@@ -216,12 +216,11 @@ def pretend(folder: Path, behaviour: str, request: str) -> None:
         return ["buffer" if isinstance(each, Buffer) else "value" for each in every]
 
     library = FakeLibrary("hip" if document["vendor"] == "amd" else "cu", kinds, run)
-    if what == "fault":
-        launch = library.do_LaunchKernel
-        library.do_LaunchKernel = (  # type: ignore[method-assign]
-            lambda f, *rest: 700 if library.codes[f.value] in odd else launch(f, *rest)
-        )
-    if what == "lost":
+    launch = library.do_LaunchKernel
+    library.do_LaunchKernel = (  # type: ignore[method-assign]
+        lambda f, *rest: 700 if odd.get(library.codes[f.value]) == "fault" else launch(f, *rest)
+    )
+    if behaviour == "lost":
         library.do_MemcpyDtoD = lambda *_: 0  # type: ignore[method-assign]
     # Its own alone: numba needs the real one.
     driver.ctypes = SimpleNamespace(  # type: ignore[assignment]

@@ -119,31 +119,41 @@ def test_all_sides_right(folder: Path, run: CommandLine) -> None:
     assert (figure["rounds"], figure["same_bits"]) == (5, True)
 
 
+ODD = {
+    "idle": "wrote nothing",
+    "wrong": "wrong numbers",
+    "changes": "wrong numbers",
+    "fault": "cuLaunchKernel failed with error 700",
+    "dies": "its process ended with status -11",
+    "slow": "no result in 2 s",
+}
+
+
 @pytest.mark.parametrize(
-    ("behaviour", "verdict"),
+    "odd",
     [
-        ("idle", "wrote nothing"),
-        ("wrong", "wrong numbers"),
-        ("changes", "wrong numbers"),
-        ("fault", "cuLaunchKernel failed with error 700"),
-        ("dies", "its process ended with status -11"),
-        ("slow", "no result in 2 s"),
+        {"answer": "idle", "capped": "wrong", "broken": "dies"},
+        {"answer": "changes", "own-again": "fault"},
+        {"answer": "dies", "capped": "slow"},
+        *(pytest.param({"answer": each}, marks=pytest.mark.exhaustive) for each in ODD),
+        *(pytest.param({"broken": each}, marks=pytest.mark.exhaustive) for each in ODD),
     ],
+    ids=lambda odd: ",".join(f"{each}:{side}" for side, each in odd.items()),
 )
-@pytest.mark.parametrize("side", ["answer", pytest.param("broken", marks=pytest.mark.exhaustive)])
-def test_a_side_that_does_not_compute_right_is_found_out(
-    folder: Path, behaviour: str, verdict: str, side: str, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    limit = ["--seconds", "2"] if behaviour == "slow" else []
-    assert run_py(folder, f"{behaviour}:{side}", *limit) == (side == "answer")
-    found = verdicts(folder)
-    assert found.pop(side) == verdict
-    assert found == dict.fromkeys(found, "same bits")  # it takes nothing else with it
+def test_sides_that_do_not_compute_right_are_found_out(
+    folder: Path, odd: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit = ["--seconds", "2"] if "slow" in odd.values() else []
+    behaviour = ",".join(f"{each}:{side}" for side, each in odd.items())
+    assert run_py(folder, behaviour, *limit) == ("answer" in odd)
+    found, expected = verdicts(folder), {side: ODD[each] for side, each in odd.items()}
+    assert found == {**dict.fromkeys(found, "same bits"), **expected}  # they take no other along
     (kernel,) = read_measurement(folder).kernels()
     timed = {each["name"] for each in kernel["sides"] if "ratio" in each}
-    assert timed == {"own", "answer", "capped", "own-again"} - {side}
-    if side == "answer":
-        assert f"k answer: {verdict}" in capsys.readouterr().out
+    assert timed == {"own", "answer", "capped", "own-again"} - {*odd}
+    said = capsys.readouterr().out
+    assert all(f"k {side}: {expected[side]}" in said for side in odd if side != "broken")
+    if "answer" in odd:
         with pytest.raises(InputError, match="nothing was measured"):
             read_measurement(folder).figure()
 
@@ -176,24 +186,21 @@ def test_a_cut_run_goes_on(folder: Path) -> None:
         read_measurement(folder)
 
 
-@pytest.mark.parametrize(
-    ("line", "word"),
-    [
+def test_results_that_do_not_fit(folder: Path) -> None:
+    assert run_py(folder, "right", "--minutes", "0") == 0
+    place = folder / shared.RESULTS
+    written = place.read_text()
+    for line, word in (
         ({"part": "times", "kernel": "k", "milliseconds": {"own": [0.0] * 5}}, "times above 0"),
         ({"part": "times", "kernel": "k", "milliseconds": {"own": [1.0] * 4}}, "at least 5 rounds"),
         ({"part": "bits", "kernel": "k", "side": "own", "digests": ["a"]}, "not as run.py writes"),
         ([], "not as run.py writes"),
-    ],
-)
-def test_results_that_do_not_fit(folder: Path, line: object, word: str) -> None:
-    assert run_py(folder, "right", "--minutes", "0") == 0
-    place = folder / shared.RESULTS
-    place.write_text(place.read_text() + json.dumps(line) + "\n")
-    with pytest.raises(InputError, match=word):
-        read_measurement(folder)
-    if not line:
-        with pytest.raises(SystemExit, match=r"jsonl:\d+: expected a line of results"):
-            run_py(folder)
+    ):
+        place.write_text(written + json.dumps(line) + "\n")
+        with pytest.raises(InputError, match=word):
+            read_measurement(folder)
+    with pytest.raises(SystemExit, match=r"jsonl:\d+: expected a line of results"):
+        run_py(folder)
 
 
 def test_folders_take_kernels_of_one_vendor_and_each_once(folder: Path) -> None:
