@@ -20,8 +20,7 @@ def test_answers_are_judged_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     require_tools()
-    rows = runnable.problems.load_problems(arch="sm_80")
-    chosen = [row for row in rows if row.id == ROW.id]
+    chosen = [runnable.problems.load_problem(ROW.id)]
     monkeypatch.setattr(runnable.problems, "load_problems", lambda *_, **__: chosen)
     answers = tmp_path / "answers.jsonl"
     assert runnable.main(["answers", "--measured", str(answers)]) == 0

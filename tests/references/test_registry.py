@@ -11,7 +11,7 @@ import pytest
 
 from dataset_builders.kernels.specifications import KERNELS
 from dataset_builders.sweeps.registry import sweep_named
-from tests.sampling import one_of_each_kernel
+from tests.sampling import in_turns, one_of_each_kernel, some_rows
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.references import REFERENCES, Buffer, Launch, Scalar, launch_for
@@ -62,13 +62,16 @@ def test_mini_rows_take_what_their_machine_code_takes(row: Row) -> None:
     assert types == [*wanted, "ptr", "ptr"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.id)
-@pytest.mark.parametrize(("tiles", "sampled"), [(1, False), (2, False), (2, True)])
-def test_launches_keep_what_the_compiler_was_promised(row: Row, tiles: int, sampled: bool) -> None:
-    check_promises(row.kernel, json.loads(row.params), tiles, sampled=sampled)
+@pytest.mark.parametrize(
+    ("row", "size"),
+    in_turns(ROWS, [(1, False), (2, False), (2, True)]),
+    ids=lambda each: each.id if isinstance(each, Row) else "-".join(map(str, each)),
+)
+def test_launches_keep_what_the_compiler_was_promised(row: Row, size: tuple[int, bool]) -> None:
+    check_promises(row.kernel, json.loads(row.params), *size)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.id)
+@pytest.mark.parametrize("row", some_rows(ROWS), ids=lambda r: r.id)
 def test_sizes_and_strides_of_a_launch_differ(row: Row) -> None:
     """An answer that takes one for the other is wrong."""
     launch = launch_for(row.kernel, json.loads(row.params), sampled=True)
@@ -95,7 +98,7 @@ def test_a_sample_of_tiles_comes_from_three_bands() -> None:
 
 
 def check_promises(
-    kernel: str, parameters: dict[str, object], tiles: int, *, sampled: bool = False
+    kernel: str, parameters: dict[str, object], tiles: int, sampled: bool = False
 ) -> Launch:
     launch = launch_for(kernel, parameters, tiles=tiles, sampled=sampled)
     specified = {
