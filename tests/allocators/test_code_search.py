@@ -229,12 +229,9 @@ def test_false_dependences_of_a_placement_are_free_beside_it() -> None:
     assert moved
 
 
-def test_answers_are_compiled_for_machine_code_alone() -> None:
+def test_compiling_needs_the_objective_and_the_code() -> None:
     with pytest.raises(InputError, match="--compiled is for --objective machine-code"):
         SearchSettings(compiled=3)
-
-
-def test_compiling_needs_the_code() -> None:
     plain = AllocationProblem.from_text(load_problem(SMALL).normalized)
     with pytest.raises(InputError, match="--compiled needs the compiled code"):
         allocate(plain, "best", objective="machine-code", compiled=2)

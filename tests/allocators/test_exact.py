@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.analysis.brute_force import fewest_registers
+from tests.sampling import in_turns
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.allocators.exact.exact_allocator import constraint_programming
 from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
@@ -122,6 +123,7 @@ HEADS = {
     "gfx942": "registers v:12 a:0 s:8 vcc:2=vcc_lo,vcc_hi\nclass V 1 v\n",
     "sm_80": "registers R:12 UR:4 P:4 UP:2\nclass R 1 R\n",
 }
+RINGS = [(5, 2), (7, 2), (7, 3), (8, 3), (11, 4), (6, 3)]
 
 
 def _ring(target: str, count: int, together: int) -> AllocationProblem:
@@ -137,12 +139,12 @@ def _ring(target: str, count: int, together: int) -> AllocationProblem:
     return AllocationProblem(parse_function("\n".join([*lines, "bb2", "C\n"])))
 
 
-@pytest.mark.parametrize("target", ["gfx942", "sm_80"])
-@pytest.mark.parametrize(("count", "together"), [(5, 2), (7, 2), (7, 3), (8, 3), (11, 4), (6, 3)])
+@pytest.mark.parametrize(("ring", "target"), in_turns(RINGS, ["gfx942", "sm_80"]))
 def test_arcs_of_a_circle_need_more_than_are_live_at_once(
-    target: str, count: int, together: int
+    ring: tuple[int, int], target: str
 ) -> None:
     """At most `count // together` of them share a register; counting alone proves `together`."""
+    count, together = ring
     problem = _ring(target, count, together)
     expected = -(-count // (count // together))
     assert fewest_registers(problem) == expected

@@ -24,6 +24,7 @@ ROWS = [
     for row in load_rows("mini", track=track).rows
     if row.arch in AMD
 ]
+SIZES = [(1, False), (2, False), (2, True)]
 
 
 def launch_of(row: Row, tiles: int = 1) -> Launch:
@@ -63,9 +64,7 @@ def test_mini_rows_take_what_their_machine_code_takes(row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "size"),
-    in_turns(ROWS, [(1, False), (2, False), (2, True)]),
-    ids=lambda each: each.id if isinstance(each, Row) else "-".join(map(str, each)),
+    ("row", "size"), in_turns(ROWS, SIZES), ids=lambda each: getattr(each, "id", None)
 )
 def test_launches_keep_what_the_compiler_was_promised(row: Row, size: tuple[int, bool]) -> None:
     check_promises(row.kernel, json.loads(row.params), *size)
