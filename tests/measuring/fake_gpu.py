@@ -167,7 +167,6 @@ def pretend(folder: Path, behaviour: str, request: str) -> None:
     from verilocc_bench.references.numbers import encode
 
     document = json.loads((folder / "measure.json").read_text())
-    sides = {side: what for what, _, side in (each.partition(":") for each in behaviour.split(","))}
     kernels: list[worker.LaunchedKernel] = []
     made = worker.LaunchedKernel.__init__
 
@@ -177,10 +176,11 @@ def pretend(folder: Path, behaviour: str, request: str) -> None:
 
     worker.LaunchedKernel.__init__ = remembered  # type: ignore[method-assign]
     odd = {
-        (folder / each["file"]).read_bytes(): sides[each["name"]]
+        (folder / each["file"]).read_bytes(): what
         for kernel in document["kernels"]
         for each in kernel["sides"]
-        if each["name"] in sides
+        for what, _, side in (said.partition(":") for said in behaviour.split(","))
+        if each["name"] == side
     }
     launches = 0
 

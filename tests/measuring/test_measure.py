@@ -163,12 +163,24 @@ def test_machines_that_lose_what_is_copied_measure_nothing(folder: Path) -> None
     assert not any(line["part"] == "times" for line in read_measurement(folder).lines)
 
 
-def test_a_cut_run_goes_on(folder: Path) -> None:
+def test_a_cut_run_goes_on_where_its_results_fit(folder: Path) -> None:
     assert run_py(folder, "right", "--minutes", "0") == 0
     cut = read_measurement(folder).lines
     assert [line["part"] for line in cut] == ["machine", "end"]
     place = folder / shared.RESULTS
-    place.write_text(place.read_text() + '{"part": "bits", "kern')  # killed as it wrote
+    written = place.read_text()
+    for line, word in (
+        ({"part": "times", "kernel": "k", "milliseconds": {"own": [0.0] * 5}}, "times above 0"),
+        ({"part": "times", "kernel": "k", "milliseconds": {"own": [1.0] * 4}}, "at least 5 rounds"),
+        ({"part": "bits", "kernel": "k", "side": "own", "digests": ["a"]}, "not as run.py writes"),
+        ([], "not as run.py writes"),
+    ):
+        place.write_text(written + json.dumps(line) + "\n")
+        with pytest.raises(InputError, match=word):
+            read_measurement(folder)
+    with pytest.raises(SystemExit, match=r"jsonl:\d+: expected a line of results"):
+        run_py(folder)
+    place.write_text(written + '{"part": "bits", "kern')  # killed as it wrote
     assert run_py(folder) == 0
     lines = read_measurement(folder).lines
     assert run_py(folder) == 0
@@ -183,23 +195,6 @@ def test_a_cut_run_goes_on(folder: Path) -> None:
         run_py(folder)
     with pytest.raises(InputError, match=r"results are of another measure\.json"):
         read_measurement(folder)
-
-
-def test_results_that_do_not_fit(folder: Path) -> None:
-    assert run_py(folder, "right", "--minutes", "0") == 0
-    place = folder / shared.RESULTS
-    written = place.read_text()
-    for line, word in (
-        ({"part": "times", "kernel": "k", "milliseconds": {"own": [0.0] * 5}}, "times above 0"),
-        ({"part": "times", "kernel": "k", "milliseconds": {"own": [1.0] * 4}}, "at least 5 rounds"),
-        ({"part": "bits", "kernel": "k", "side": "own", "digests": ["a"]}, "not as run.py writes"),
-        ([], "not as run.py writes"),
-    ):
-        place.write_text(written + json.dumps(line) + "\n")
-        with pytest.raises(InputError, match=word):
-            read_measurement(folder)
-    with pytest.raises(SystemExit, match=r"jsonl:\d+: expected a line of results"):
-        run_py(folder)
 
 
 def test_folders_take_kernels_of_one_vendor_and_each_once(folder: Path) -> None:

@@ -37,8 +37,7 @@ pytestmark = pytest.mark.slow
 
 MUTANTS = 20_000
 """A campaign that has not found a deliberate error by then does not look for it."""
-SMALL_KERNEL = 52
-"""The seed of a campaign whose first kernel is one of the shortest."""
+SMALL_KERNEL = 52  # the seed of a campaign whose first kernel is one of the shortest
 
 
 def found_by(seed: int, kind: str) -> Disagreement:

@@ -261,12 +261,9 @@ def test_a_careless_judge_is_found(
     assert shown in found(family, kind)
 
 
-def test_a_careless_oracle_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_careless_oracles_and_idle_value_walks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Oracle, "_keeps_ties", lambda *_: True)
     assert "~0" in found(LANES, "oracle accepts what smt rejects")
-
-
-def test_a_value_walk_that_shows_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ValueWalk, "run", lambda *_: None)
     assert found(ONE_FILE, NOT_SHOWN)
 
