@@ -1,36 +1,38 @@
-"""Clients of the local Hub, each a fresh Python: the command line, and scripts."""
+"""Clients of the local Hub, each a process of its own: the command line, and scripts."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 from tests.hub.accounts import OWNER_TOKEN
-from tests.hub.server import ROOT, LocalHub
-from tests.hub.unchecked import quick_publisher
+from tests.hub.programs import Program, programs_of
+from tests.hub.server import LocalHub
 
 NAME = "verilocc/regalloc"
 
-UNREACHABLE = LocalHub("http://127.0.0.1:9")
-"""Where nobody listens."""
+
+def python(
+    hub: LocalHub,
+    home: Path,
+    *arguments: str,
+    token: str | None = OWNER_TOKEN,
+    **variables: str,
+) -> CompletedProcess[str]:
+    """Runs a Python that is a client of this Hub."""
+    return programs_of(hub, **variables).start(home, token, *arguments).wait()
 
 
 def publish(
-    hub: LocalHub,
-    home: Path,
-    folder: Path,
-    *options: str,
-    token: str | None = OWNER_TOKEN,
-    name: str = NAME,
-    **variables: str,
-) -> subprocess.CompletedProcess[str]:
+    hub: LocalHub, home: Path, folder: Path, *options: str, name: str = NAME, **more: Any
+) -> CompletedProcess[str]:
     """`verilocc-bench publish` of a folder that need not pass the check."""
-    arguments = ["publish", str(folder), "--repo-id", name, "--jobs", "2", *options]
-    if not variables and hub is not UNREACHABLE:
-        return quick_publisher(hub).run(arguments, token)
-    return hub.python(home, "-m", "tests.hub.unchecked", *arguments, token=token, **variables)
+    return python(hub, home, *_publishing(folder, name, "--jobs", "2", *options), **more)
+
+
+def _publishing(folder: Path, name: str, *options: str) -> tuple[str, ...]:
+    return "-m", "tests.hub.unchecked", "publish", str(folder), "--repo-id", name, *options
 
 
 def published(hub: LocalHub, home: Path, folder: Path, *options: str, **more: Any) -> str:
@@ -50,28 +52,21 @@ def refused(hub: LocalHub, home: Path, folder: Path, *options: str, **more: Any)
     return line.removeprefix("verilocc-bench publish: ")
 
 
-def start_publishing(hub: LocalHub, home: Path, folder: Path) -> subprocess.Popen[bytes]:
+def start_publishing(hub: LocalHub, home: Path, folder: Path) -> Program:
     """A publication that goes on while the test does."""
-    command = [sys.executable, "-m", "tests.hub.unchecked", "publish", str(folder)]
-    return subprocess.Popen(
-        [*command, "--repo-id", NAME],
-        env=hub.environment(home),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    return programs_of(hub).start(home, OWNER_TOKEN, *_publishing(folder, NAME))
 
 
 def script(hub: LocalHub, home: Path, text: str, *arguments: str, **more: Any) -> str:
     """What a script prints that must succeed."""
-    done = hub.python(home, "-W", "error::UserWarning", "-c", text, *arguments, **more)
+    done = python(hub, home, "-c", text, *arguments, **more)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
 def command(hub: LocalHub, home: Path, *arguments: str, **more: Any) -> str:
     """What `verilocc-bench` prints; it must succeed."""
-    done = hub.python(home, "-m", "verilocc_bench", *arguments, **more)
+    done = python(hub, home, "-m", "verilocc_bench", *arguments, **more)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

@@ -80,20 +80,6 @@ class LocalHub:
         }
         return kept | ({} if token is None else {"HF_TOKEN": token})
 
-    def python(
-        self, home: Path, *arguments: str, token: str | None = OWNER_TOKEN, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Runs a fresh Python that is a client of this Hub."""
-        return subprocess.run(
-            [sys.executable, *arguments],
-            env=self.environment(home, token) | variables,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
-
     def _order(self, order: str, body: Any = None) -> Any:
         data = json.dumps(body).encode()
         request = urllib.request.Request(f"{self.address}/_test/{order}", data)

@@ -10,7 +10,7 @@ import pytest
 
 from dataset_builders.release.card_examples import usage
 from tests.hub.accounts import GUEST_TOKEN
-from tests.hub.clients import NAME, command, published, refused, write_files
+from tests.hub.clients import NAME, command, published, python, refused, write_files
 from tests.hub.look import edit, look, merge
 from tests.hub.server import COMMIT, UPLOAD, LocalHub
 from verilocc_bench.dataset import embedded_path
@@ -177,7 +177,7 @@ def test_the_embedded_dataset_passes_its_check(hub: LocalHub, tmp_path: Path, na
 
 def test_a_folder_that_does_not_pass(hub: LocalHub, folder: Path, tmp_path: Path) -> None:
     arguments = ["-m", "verilocc_bench", "publish", str(folder), "--repo-id", NAME]
-    done = hub.python(tmp_path, *arguments)
+    done = python(hub, tmp_path, *arguments)
     assert done.returncode == 2
     assert str(folder) in done.stderr
     assert hub.requests("^(PUT|POST)") == []

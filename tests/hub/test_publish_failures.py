@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 from tests.hub.accounts import GUEST_TOKEN, OWNER_TOKEN
 from tests.hub.clients import (
     NAME,
-    UNREACHABLE,
     publish,
     published,
+    python,
     refused,
     start_publishing,
     write_files,
@@ -45,9 +44,9 @@ def changed(hub: LocalHub, folder: Path, tmp_path: Path) -> Path:
 def test_killed_between_contents_and_commit(hub: LocalHub, changed: Path, tmp_path: Path) -> None:
     hub.fail(COMMIT, "hold")
     before = look(hub, NAME)
-    with start_publishing(hub, tmp_path, changed) as client:
-        hub.wait_for(COMMIT)
-        client.send_signal(signal.SIGKILL)
+    client = start_publishing(hub, tmp_path, changed)
+    hub.wait_for(COMMIT)
+    client.kill()
     assert look(hub, NAME) == before
     assert len(hub.requests(UPLOAD)) == 2
     hub.forget_requests()
@@ -58,9 +57,9 @@ def test_killed_between_contents_and_commit(hub: LocalHub, changed: Path, tmp_pa
 
 def test_interrupted_while_sending(hub: LocalHub, folder: Path, tmp_path: Path) -> None:
     hub.fail(UPLOAD, "hold", skip=2, times=9)
-    with start_publishing(hub, tmp_path, folder) as client:
-        hub.wait_for(f"{UPLOAD}.*", count=4)
-        client.send_signal(signal.SIGKILL)
+    client = start_publishing(hub, tmp_path, folder)
+    hub.wait_for(f"{UPLOAD}.*", count=4)
+    client.kill()
     assert look(hub, NAME).files == {}
     arrived = len(hub.requests(UPLOAD, answered=True))
     hub.calm()
@@ -95,12 +94,12 @@ def test_the_reply_to_the_commit_is_lost(
 
 def test_somebody_else_commits_meanwhile(hub: LocalHub, changed: Path, tmp_path: Path) -> None:
     hub.fail(COMMIT, "hold")
-    with start_publishing(hub, tmp_path, changed) as client:
-        hub.wait_for(COMMIT)
-        edit(hub, NAME, {"extra.txt": "theirs"})
-        before = look(hub, NAME)
-        hub.release()
-        assert client.wait() == 2
+    client = start_publishing(hub, tmp_path, changed)
+    hub.wait_for(COMMIT)
+    edit(hub, NAME, {"extra.txt": "theirs"})
+    before = look(hub, NAME)
+    hub.release()
+    assert client.wait().returncode == 2
     assert look(hub, NAME) == before
     published(hub, tmp_path, changed)
     assert look(hub, NAME).texts["extra.txt"] == "theirs"
@@ -127,11 +126,13 @@ def test_one_line_says_why(hub: LocalHub, changed: Path, tmp_path: Path) -> None
     assert look(hub, NAME) == before
 
 
-def test_no_network(folder: Path, tmp_path: Path) -> None:
-    line = refused(UNREACHABLE, tmp_path, folder)
-    assert line.startswith(f"{NAME}: the Hub cannot be reached at {UNREACHABLE.address}: ")
-    line = refused(UNREACHABLE, tmp_path, folder, HF_HUB_OFFLINE="1")
+def test_no_network(hub: LocalHub, folder: Path, tmp_path: Path) -> None:
+    nowhere = "http://127.0.0.1:9"
+    line = refused(hub, tmp_path, folder, HF_ENDPOINT=nowhere)
+    assert line.startswith(f"{NAME}: the Hub cannot be reached at {nowhere}: ")
+    line = refused(hub, tmp_path, folder, HF_HUB_OFFLINE="1")
     assert line.startswith(f"{NAME}: HF_HUB_OFFLINE is set")
+    assert hub.requests() == []
 
 
 @pytest.mark.parametrize("kind", ["GET /api/datasets/", "POST .*/preupload/", UPLOAD, COMMIT])
@@ -162,7 +163,7 @@ except HubError as error:
 
 def test_a_token_is_in_no_exception(hub: LocalHub, tmp_path: Path) -> None:
     hub.fail("GET", status=418, body="you sent {authorization}")
-    done = hub.python(tmp_path, "-c", SHOW_ERROR, NAME)
+    done = python(hub, tmp_path, "-c", SHOW_ERROR, NAME)
     assert "the Hub answered 418: you sent Bearer …" in done.stdout
     assert done.stdout.count("\n") == 1
     assert OWNER_TOKEN not in done.stdout + done.stderr
