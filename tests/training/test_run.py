@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import runpy
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -202,32 +201,27 @@ def test_verdicts_are_rewards(rows: DatasetRequest, tmp_path: Path) -> None:
 
 
 def test_an_export_is_trained_elsewhere(
-    rows: DatasetRequest, tmp_path: Path, run: CommandLine
+    rows: DatasetRequest, tmp_path: Path, run: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = {"pretrained": base_model(), **LOW_RANK}
     path, folder = write_recipe(tmp_path / "r.yaml", model=model), tmp_path / "export"
     command = ["train", str(path), "--dataset", rows.dataset, "--export", str(folder)]
     assert "launcher.py --minutes 12" in run(*command).out
+    merged, launcher = tmp_path / "merged", str(folder / "launcher.py")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
     # Any connection is an error, and this package is not there.
-    forbidding = (
-        "import runpy, socket, sys\n"
-        "def refuse(*_, **__): raise OSError('no network')\n"
-        "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "for name in ('verilocc_bench', 'trl', 'datasets'): sys.modules[name] = None\n"
-        "launcher, merged = sys.argv[1:]\n"
-        "for more in ([], ['--merge', merged]):\n"
-        "    sys.argv = [launcher, *more]\n"
-        "    runpy.run_path(launcher, run_name='__main__')\n"
-    )
-    merged = tmp_path / "merged"
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", forbidding, str(folder / "launcher.py"), str(merged)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    with monkeypatch.context() as patch:
+        for name in ("socket.socket.connect", "socket.getaddrinfo"):
+            patch.setattr(name, refuse)
+        absent = ("verilocc_bench", "trl", "datasets")
+        for name in (*absent, *(each for each in sys.modules if each.split(".")[0] in absent)):
+            patch.setitem(sys.modules, name, None)
+        for more in ([], ["--merge", str(merged)]):
+            patch.setattr(sys, "argv", [launcher, *more])
+            runpy.run_path(launcher, run_name="__main__")
     assert json.loads((folder / "adapter" / "state.json").read_text())["step"] == 4
     base, found = (
         transformers.AutoModelForCausalLM.from_pretrained(place, local_files_only=True)
