@@ -1,6 +1,6 @@
 """Trains a language model on examples that are tokenized as they are read.
 
-    python tokenized.py --dataset mini --split test --steps 8 --output trained
+    python tokenized.py --dataset mini --split test --steps 4 --output trained
 
 Needs the extra `model` (`pip install -e '.[model]'`). `--dataset` is `mini`, a
 folder that `verilocc-bench build` wrote, or a dataset on the Hub. Without

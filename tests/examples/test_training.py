@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
+import runpy
 import shlex
-import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,40 +14,45 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "training"
 
 
-def run(command: str, outputs: Path) -> str:
-    """What a command of the README prints, run offline; `trained` is in another folder."""
-    assert f"\n{command}\n" in (FOLDER / "README.md").read_text()
-    program, *arguments = shlex.split(command)
-    assert program == "python"
-    arguments = [str(outputs / "trained") if a == "trained" else a for a in arguments]
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=FOLDER,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "HF_HUB_OFFLINE": "1",
-            "HF_HOME": str(outputs / "cache"),
-            "OMP_NUM_THREADS": "1",
-        },
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[[str], str]]:
+    """What a command of the README prints; `trained` is in another folder.
+
+    Any connection is an error.
+    """
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    def printed(command: str) -> str:
+        assert f"\n{command}\n" in (FOLDER / "README.md").read_text()
+        program, *arguments = shlex.split(command)
+        assert program == "python"
+        monkeypatch.setattr(
+            sys, "argv", [a if a != "trained" else str(tmp_path / a) for a in arguments]
+        )
+        runpy.run_path(str(FOLDER / arguments[0]), run_name="__main__")
+        return capsys.readouterr().out
+
+    for name in ("socket.socket.connect", "socket.getaddrinfo"):
+        monkeypatch.setattr(name, refuse)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    yield printed
+    sys.modules.pop("loading", None)
 
 
 def losses(printed: str) -> list[float]:
     return [float(text) for text in re.findall(r"^step \d+: loss (\S+)$", printed, re.M)]
 
 
-def test_a_language_model_is_trained_and_can_be_loaded(tmp_path: Path) -> None:
-    printed = run(
-        "python tokenized.py --dataset mini --split test --steps 8 --output trained",
-        tmp_path,
-    )
+def test_a_language_model_is_trained_and_can_be_loaded(
+    run: Callable[[str], str], tmp_path: Path
+) -> None:
+    printed = run("python tokenized.py --dataset mini --split test --steps 4 --output trained")
     found = losses(printed)
-    assert len(found) == 8
+    assert len(found) == 4
     assert found[-1] < found[0] - 0.5
     assert re.search(r"^examples made: [\d,]+ whole", printed, re.M)
     from tests.model.tiny_models import load
@@ -56,8 +61,8 @@ def test_a_language_model_is_trained_and_can_be_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_graph_network_gives_valid_answers(tmp_path: Path) -> None:
-    printed = run("python graph.py --dataset mini --split test", tmp_path)
+def test_a_graph_network_gives_valid_answers(run: Callable[[str], str]) -> None:
+    printed = run("python graph.py --dataset mini --split test")
     assert losses(printed)
     lines = re.findall(r"^[0-9a-f]{16} .*$", printed, re.M)
     assert lines
