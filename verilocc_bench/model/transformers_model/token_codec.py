@@ -11,8 +11,8 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, takewhile
 from typing import Any
 
 from verilocc_bench.errors import InputError
@@ -124,12 +124,7 @@ class TokenCodec:
         if not text:
             return ()
         plain = self._encode(text)
-        candidates = [plain]
-        for anchor in ANCHORS:
-            before, both = self._encode(anchor), self._encode(anchor + text)
-            if both[: len(before)] == before:
-                candidates.append(both[len(before) :])
-        for tokens in candidates:
+        for tokens in chain([plain], self._after_anchors(text)):
             if self._says(tokens, text):
                 return tuple(tokens)
         if len(text) > 1:
@@ -139,6 +134,12 @@ class TokenCodec:
         if self._unknown not in plain and _solid(self.decode(plain)) == _solid(text):
             return tuple(plain)
         raise InputError(f"the tokenizer cannot say {text[:40]!r}", source=self._source)
+
+    def _after_anchors(self, text: str) -> Iterator[list[int]]:
+        for anchor in ANCHORS:
+            before, both = self._encode(anchor), self._encode(anchor + text)
+            if both[: len(before)] == before:
+                yield both[len(before) :]
 
     def _letter(self, letter: str) -> tuple[int, ...]:
         try:
