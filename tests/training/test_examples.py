@@ -249,7 +249,7 @@ def test_windows_of_other_widths(tmp_path: Path) -> None:
         found = pairs(make_examples(wanted, letters(), rows, folder))
         return [list(json.loads(codec.decode(completion[:-1]))) for _, completion in found]
 
-    rows = smallest(4)
+    rows = smallest(2)
     usual, single = answers([]), answers([1])
     assert usual == answers([16])
     assert max(map(len, usual)) == 16
