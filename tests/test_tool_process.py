@@ -54,7 +54,7 @@ def test_a_disassembler_that_finds_no_end_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "llvm-objdump"
-    program.write_text("#!/bin/sh\nwhile true; do :; done\n")
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setattr(disassembly, "find_objdump", lambda: program)
     monkeypatch.setattr(disassembly, "_SECONDS", 1)

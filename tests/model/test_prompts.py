@@ -22,6 +22,7 @@ from tests.model.scripted import (
     last_prompt,
     run_episode,
 )
+from tests.sampling import few_rows
 from verilocc_bench.allocators import Assistance, Example, FailureKind, Feedback, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
@@ -310,7 +311,7 @@ def test_resampling_tells_nothing(name: str) -> None:
     assert with_it.asks == without.asks
 
 
-@pytest.mark.parametrize("row", SMALL, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", few_rows(SMALL), ids=lambda row: row.id)
 def test_windows_that_nothing_is_wrong_with_keep_their_answers(row: Row) -> None:
     problem, style = AllocationProblem.from_text(row.normalized), get_prompt_format("window")
     asking = ScriptedModel()
