@@ -168,13 +168,8 @@ WRITERS = {
 }
 """Who else writes files, and why `verilocc_bench.files` does not do it."""
 
-INTO_MEMORY = {
-    "np.savez_compressed",
-    "np.savez",
-    "torch.save",
-    "parquet.write_table",
-    "figure.savefig",
-}
+INTO_MEMORY = {"np.savez_compressed", "np.savez", "torch.save", "parquet.write_table"}
+INTO_MEMORY |= {"figure.savefig"}
 """These take a path, or an open file: here only the latter, named `file`, `sink`, …"""
 
 _ALWAYS = {"write_text", "write_bytes", "rename", "renames", "symlink", "symlink_to", "link"}
@@ -195,13 +190,8 @@ def _written(call: ast.Call) -> str | None:
     name = text.rsplit(".", 1)[-1]
     if text in INTO_MEMORY:
         target = call.args[1] if text in ("torch.save", "parquet.write_table") else call.args[0]
-        in_memory = isinstance(target, ast.Name) and target.id in (
-            "file",
-            "sink",
-            "picture",
-            "text",
-        )
-        return None if in_memory else text
+        files = ("file", "sink", "picture", "text")
+        return None if isinstance(target, ast.Name) and target.id in files else text
     if text == "os.open":
         return None if "O_RDONLY" in ast.unparse(call) else text
     if name == "open" or text == "os.fdopen":

@@ -1,11 +1,8 @@
 """Clients of the local Hub as processes, forked when all libraries are imported.
 
 To import them takes seconds. They read the variables of the Hub meanwhile, so that there is
-a server of clients for each Hub and each choice of such variables:
-
-    python -W error::UserWarning -m tests.hub.programs
-
-It runs one program after the other, each a line of JSON on its standard input.
+a server of clients for each choice of such variables. As a program, this is the server: it
+runs one client after the other, each a line of JSON on its standard input.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ import tempfile
 import traceback
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NamedTuple, NoReturn
 
 from tests.hub.server import ROOT, LocalHub
 
@@ -31,42 +28,34 @@ LIBRARIES = ("datasets", "pyarrow.dataset", "huggingface_hub.hf_api")
 OWN = ("dataset_builders.publishing.publish", "verilocc_bench.dataset.hub", "verilocc_bench.cli")
 
 
-class Program:
+class Program(NamedTuple):
     """A client that runs. Until it has ended no other can be started."""
 
-    def __init__(self, server: subprocess.Popen[str], line: str) -> None:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        self._told = server.stdout
-        print(line, file=server.stdin, flush=True)
-        self._number = int(self._told.readline())
+    number: int
+    told: IO[str]
 
     def kill(self) -> None:
         """Ends it at once."""
-        os.kill(self._number, signal.SIGKILL)
+        os.kill(self.number, signal.SIGKILL)
         assert self.wait().returncode == -signal.SIGKILL
 
     def wait(self) -> subprocess.CompletedProcess[str]:
         """What became of it."""
-        return subprocess.CompletedProcess((), *json.loads(self._told.readline()))
+        return subprocess.CompletedProcess((), *json.loads(self.told.readline()))
 
 
 class Programs:
     """A server of clients."""
 
-    def __init__(self, hub: LocalHub, variables: dict[str, str]) -> None:
+    def __init__(self, hub: LocalHub, **variables: str) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._home = Path(self._folder.name, "home")
-        self._variables = variables | {"HF_HOME": str(self._home)}
+        self._hub, self._variables = hub, variables | {"HF_HOME": str(self._home)}
+        command = [sys.executable, "-W", "error::UserWarning", "-m", "tests.hub.programs"]
+        environment, pipe = hub.environment(self._home, None) | self._variables, subprocess.PIPE
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "error::UserWarning", "-m", "tests.hub.programs"],
-            env=hub.environment(self._home, None) | self._variables,
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            command, env=environment, cwd=ROOT, stdin=pipe, stdout=pipe, text=True
         )
-        self._hub = hub
         atexit.register(self._close)
 
     def start(self, home: Path, token: str | None, *arguments: str) -> Program:
@@ -75,7 +64,10 @@ class Programs:
         self._home.unlink(missing_ok=True)
         self._home.symlink_to(home)
         variables = self._hub.environment(self._home, token) | self._variables
-        return Program(self._process, json.dumps([arguments, variables]))
+        told, asked = self._process.stdout, self._process.stdin
+        assert told is not None
+        print(json.dumps([arguments, variables]), file=asked, flush=True)
+        return Program(int(told.readline()), told)
 
     def _close(self) -> None:
         with self._process as process:
@@ -83,10 +75,8 @@ class Programs:
         self._folder.cleanup()
 
 
-@cache
-def programs_of(hub: LocalHub, **variables: str) -> Programs:
-    """The server of such clients of a Hub, which ends with the tests."""
-    return Programs(hub, variables)
+programs_of = cache(Programs)
+"""The server of such clients of a Hub, which ends with the tests."""
 
 
 def serve() -> None:
