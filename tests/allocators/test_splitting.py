@@ -128,6 +128,15 @@ def test_what_a_loop_does_not_use_is_put_away_around_it(
     assert is_valid(problem, answer)
 
 
+def test_without_a_plan_for_all_that_is_cleared_everything_is_spilled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(allocate, "PATIENCE", 1)
+    function = random_function(18, registers=120, blocks=20, guarded=True)
+    with pytest.raises(AllocationFailed, match="fits nowhere"):  # so says spill_everywhere
+        split_allocate(AllocationProblem(function))
+
+
 def test_loops_are_nested() -> None:
     text = """verilocc-bench 1
 target gfx942

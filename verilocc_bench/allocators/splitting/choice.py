@@ -24,7 +24,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from verilocc_bench.allocators.splitting.candidates import Candidates, Cover, RegionKey, SplitPlan
-from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.errors import AllocationFailed, MissingExtraError
 
 Needs = Sequence[Mapping[int, Sequence[int]]]
 """`needs[group][block][position]` is the number of excess lanes; blocks without any are absent."""
@@ -43,7 +43,10 @@ class Planner:
         self.last: Mapping[str, Mapping[Any, int]] = {}
 
     def plan(self, needs: Needs, forced: Collection[RegionKey] = ()) -> SplitPlan:
-        """The cheapest plan found; it always puts away the regions `forced`."""
+        """The cheapest plan found; it always puts away the regions `forced`.
+
+        Raises AllocationFailed if they exclude each other.
+        """
         for group, blocks in enumerate(needs):
             for block, row in blocks.items():
                 self.rows |= {(group, block, p) for p in _peaks(row)}
@@ -110,7 +113,10 @@ class _PlanProgram:
         return False
 
     def solve(self) -> SplitPlan:
-        """The cheapest plan for the rows so far."""
+        """The cheapest plan for the rows so far.
+
+        Raises AllocationFailed if no plan has all forced regions.
+        """
         try:
             from ortools.sat.python import cp_model
         except ImportError:
@@ -131,7 +137,7 @@ class _PlanProgram:
         solver.parameters.linearization_level = 2
         status = solver.solve(model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            raise AssertionError(solver.status_name(status))
+            raise AllocationFailed(f"live-range splitting has no plan: {solver.status_name(status)}")
         self.planner.last = variables.values(solver)
         short = sum(solver.value(variable) for variable in missing)
         return SplitPlan(
