@@ -5,6 +5,7 @@ Only for processes that were started with TRITON_INTERPRET=1 (see `kernel_cases`
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Mapping
@@ -27,8 +28,22 @@ Array: TypeAlias = NDArray[Any]
 _GUARD_BYTES = 1 << 14
 _GUARD_VALUE = 0xFF
 
-kernels_run: set[str] = set()
-"""The names of the kernels that `run_kernel` ran; whoever reads it may clear it."""
+
+def patch_once() -> None:
+    """From now on the language is patched once for each function, and not at every call of it.
+
+    That takes half of the time otherwise. The process can compile nothing any more.
+    """
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang
+
+    @functools.cache
+    def patch_first(function: Any) -> Any:
+        patch(function)
+        return interpreter._LangPatchScope()  # nothing is restored after the call
+
+    interpreter._patch_lang = patch_first
 
 
 class Tensor:
@@ -104,7 +119,6 @@ def run_kernel(
     # Masked elements may overflow or be divided by zero; wrong results show by themselves.
     with np.errstate(all="ignore"):
         _interpreted(specification.module, name)[grid](**passed)
-    kernels_run.add(name)
     for argument, tensor in passed.items():
         if isinstance(tensor, Tensor):
             assert tensor.guards_are_untouched(), f"{name} stores outside of {argument}"

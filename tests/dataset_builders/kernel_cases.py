@@ -1,9 +1,9 @@
 """Cases that run kernels in Triton's interpreter, in a process of their own.
 
 Triton decides when it is imported whether `@triton.jit` compiles or interprets,
-and cannot be asked again. So `run_cases` starts a test module as a program
-under TRITON_INTERPRET=1, the module's main calls `print_outcomes`, and each
-test looks at its case's outcome. The tests' own process never has the variable.
+and cannot be asked again. So `interpreted` starts a test module as a program
+under TRITON_INTERPRET=1, the module's main calls `answer_requests`, and each
+test asks for its case's problems. The tests' own process never has the variable.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dataset_builders.kernels.specifications import KERNELS, ParameterValue
-from tests.dataset_builders.interpreter import kernels_run, run_kernel
-from verilocc_bench.references import Comparison, Scalar, compare, launch_for
+from tests.dataset_builders.interpreter import patch_once, run_kernel
+from verilocc_bench.references import Scalar, compare, launch_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,61 +35,51 @@ class Case:
     changes: dict[str, ParameterValue] = field(default_factory=dict)
     tiles: int = 2
 
-    def run(self) -> tuple[Comparison, ...]:
-        """Interprets the kernel on the reference's launch and compares what it leaves."""
+    def problems(self) -> list[str]:
+        """What is wrong, one line each, or a traceback; empty where the case passes.
+
+        Interprets the kernel on the reference's launch and compares what it leaves.
+        """
         parameters = dict(KERNELS[self.kernel].defaults) | self.changes
         launch = launch_for(self.kernel, parameters, tiles=self.tiles)
         memory = {name: buffer.initial.copy() for name, buffer in launch.buffers.items()}
         scalars = {a.name: a.value for a in launch.arguments if isinstance(a, Scalar)}
-        run_kernel(self.kernel, launch.grid, self.changes, **memory, **scalars)
-        return compare(launch, memory)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a case: its comparisons by buffer, or the traceback of its failure."""
-
-    name: str
-    kernels: list[str]
-    comparisons: list[Comparison]
-    failure: str = ""
-
-    def problems(self) -> list[str]:
-        """What is wrong, one line each; empty where the case passes."""
-        if self.failure or not self.comparisons:
-            return [self.failure or "nothing was compared"]
-        return [str(comparison) for comparison in self.comparisons if not comparison.agrees]
-
-
-def print_outcomes(cases: Mapping[str, Case]) -> None:
-    """Runs every case and prints one line of JSON for each."""
-    for name, case in cases.items():
-        kernels_run.clear()
-        comparisons: tuple[Comparison, ...] = ()
-        failure = ""
         try:
-            comparisons = case.run()
+            run_kernel(self.kernel, launch.grid, self.changes, **memory, **scalars)
+            compared = compare(launch, memory)
         except Exception:
-            failure = traceback.format_exc()
-        print(json.dumps(asdict(Outcome(name, sorted(kernels_run), [*comparisons], failure))))
+            return [traceback.format_exc()]
+        wrong = [str(comparison) for comparison in compared if not comparison.agrees]
+        return wrong if compared else ["nothing was compared"]
 
 
-def run_cases(module: str) -> dict[str, Outcome]:
-    """Runs a test module as a program, with the interpreter on; its outcomes by case."""
+def answer_requests(cases: Mapping[str, Case]) -> None:
+    """For each name of a case on standard input, prints the case's problems as a line of JSON."""
+    sys.modules["torch"] = None  # type: ignore[assignment]  # Triton takes seconds to import it
+    patch_once()
+    for line in sys.stdin:
+        print(json.dumps(cases[line.strip()].problems()), flush=True)
+
+
+@contextmanager
+def interpreted(module: str) -> Iterator[Callable[[str], list[str]]]:
+    """Runs a test module as a program, with the interpreter on: asks for a case's problems."""
     pytest.importorskip("triton", reason="triton is not installed")
-    finished = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-m", module],
         cwd=ROOT,
         env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    outcomes = [_outcome(json.loads(line)) for line in finished.stdout.splitlines()]
-    return {outcome.name: outcome for outcome in outcomes}
+    ) as program:
+        requests, answers = program.stdin, program.stdout
+        assert requests is not None
+        assert answers is not None
 
+        def problems(name: str) -> list[str]:
+            print(name, file=requests, flush=True)
+            found: list[str] = json.loads(answers.readline())
+            return found
 
-def _outcome(record: dict[str, Any]) -> Outcome:
-    comparisons = [Comparison(**c) for c in record.pop("comparisons")]
-    return Outcome(comparisons=comparisons, **record)
+        yield problems
