@@ -1,4 +1,4 @@
-"""A Dask cluster of two worker processes, of two threads each, until standard input ends.
+"""A Dask cluster of two worker processes until standard input ends.
 
 Prints the address of its scheduler. A task that takes a worker down is not tried again.
 """
@@ -14,7 +14,7 @@ def main() -> None:
 
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
     with LocalCluster(
-        n_workers=2, threads_per_worker=2, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
         print(cluster.scheduler_address, flush=True)
         sys.stdin.read()

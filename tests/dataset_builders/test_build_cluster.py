@@ -5,27 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.dataset_builders.test_build_faults import LIMIT, POINTS, ROOT, content, finished, run
+from dataset_builders.building import fingerprint
+from tests.command_line import CommandLine, Printed
+from tests.dataset_builders.fake_build import results_of
+from tests.dataset_builders.fake_compilers import compile_but
+from tests.dataset_builders.test_build_faults import LIMIT, POINTS, ROOT, content, fakes, finished
+from tests.dataset_builders.test_build_faults import run as run_here
 
 pytestmark = pytest.mark.slow
-
-DRIVER = """
-import sys
-from functools import partial
-from tests.dataset_builders import fake_build, fake_compilers
-if __name__ == "__main__":
-    key, how, marker = sys.argv[1:4]
-    if how == "other version":
-        from dataset_builders.building import fingerprint
-        fingerprint.version = lambda package: "0"
-    fake_build.use_fakes(partial(fake_compilers.compile_but, hows={key: how}, marker=marker))
-    sys.argv[1:4] = ["build", "--sweep", "small", "--arch", "gfx942"]
-    sys.exit(fake_build.main())
-"""
 
 
 @pytest.fixture(name="scheduler", scope="module")
@@ -48,33 +40,36 @@ def _scheduler() -> Iterator[str]:
 @pytest.fixture(name="local", scope="module")
 def _local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("local") / "dataset"
-    run(output)
+    run_here(output)
     return output
 
 
-def build_on(
-    scheduler: str, output: Path, how: str, *options: str
-) -> subprocess.CompletedProcess[str]:
-    key, marker = POINTS[3].key, str(output.parent / "marker")
-    arguments = [key, how, marker, "--output", str(output), "--limit", str(LIMIT)]
-    return subprocess.run(
-        [sys.executable, "-c", DRIVER, *arguments, "--scheduler", scheduler, *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+class Cluster:
+    """Builds on the cluster, where one point fails."""
+
+    def __init__(self, address: str, marker: Path, run: CommandLine) -> None:
+        self.address, self._marker, self._run = address, marker, run
+
+    def build(self, output: Path, how: str, *options: str, status: int = 0) -> Printed:
+        """What the command prints for a build in which a point fails so."""
+        hows = {POINTS[3].key: how}
+        compiler = partial(compile_but, hows=hows, marker=str(self._marker))
+        words = ("--sweep", "small", "--arch", "gfx942", "--limit", LIMIT, "--output", output)
+        with fakes(compiler):
+            return self._run("build", *words, "--scheduler", self.address, *options, status=status)
 
 
-@pytest.mark.parametrize(
-    "how", ["kill the worker once", pytest.param("die once", marks=pytest.mark.exhaustive)]
-)
-def test_the_same_bytes(how: str, scheduler: str, local: Path, tmp_path: Path) -> None:
-    done = build_on(scheduler, tmp_path / "dataset", how)
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def cluster(scheduler: str, tmp_path: Path, run: CommandLine) -> Cluster:
+    return Cluster(scheduler, tmp_path / "marker", run)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("how", ["kill the worker once", "die once"])
+def test_the_same_bytes(how: str, cluster: Cluster, local: Path, tmp_path: Path) -> None:
+    said = cluster.build(tmp_path / "dataset", how).err
     assert list(tmp_path.glob("marker-*"))
-    assert f"{LIMIT} compiled, 0 resumed" in done.stderr
+    assert f"{LIMIT} compiled, 0 resumed" in said
     assert content(tmp_path / "dataset") == content(local)
 
 
@@ -85,17 +80,28 @@ def test_the_same_bytes(how: str, scheduler: str, local: Path, tmp_path: Path) -
         pytest.param("hang", "timeout", marks=pytest.mark.exhaustive),
     ],
 )
-def test_points_that_fail_are_rejected(how: str, kind: str, scheduler: str, tmp_path: Path) -> None:
-    done = build_on(scheduler, tmp_path / kind, how, "--time-limit", "5")
-    assert done.returncode == 0, done.stderr
-    assert f"rejected: {kind} 1\n" in done.stdout
+def test_points_that_fail_are_rejected_alone(
+    how: str, kind: str, cluster: Cluster, local: Path, tmp_path: Path
+) -> None:
+    said = cluster.build(tmp_path / "dataset", how, "--time-limit", "5")
+    assert f"{LIMIT} compiled, 0 resumed" in said.err
+    assert f"rejected: {kind} 1\n" in said.out
+    found, wanted = (results_of(folder) for folder in (tmp_path / "dataset", local))
+    *_, (rejected_as, _reason) = found.pop(POINTS[3].key)
+    assert rejected_as == kind
+    del wanted[POINTS[3].key]
+    assert found == wanted
+    manifests = (folder / "manifest.json" for folder in (tmp_path / "dataset", local))
+    assert len({path.read_bytes() for path in manifests}) == 1
 
 
-def test_workers_of_another_version_are_refused(scheduler: str, tmp_path: Path) -> None:
-    done = build_on(scheduler, tmp_path / "dataset", "other version")
-    assert done.returncode == 2
-    assert f"build: {scheduler}: the worker tcp://" in done.stderr
-    assert "has another" in done.stderr
-    assert "versions of triton" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+def test_workers_of_another_version_are_refused(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fingerprint, "version", lambda _package: "0")
+    said = cluster.build(tmp_path / "dataset", "", status=2).err
+    assert f"build: {cluster.address}: the worker tcp://" in said
+    assert "has another" in said
+    assert "versions of triton" in said
+    assert len(said.splitlines()) == 1
     assert finished(tmp_path / "dataset") == 0

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from functools import partial
 from pathlib import Path
 
@@ -39,13 +40,21 @@ def command(
     return [sys.executable, "-c", PROGRAM, *arguments, "--jobs", str(jobs), *options]
 
 
+@contextmanager
+def fakes(compiler: build.PointCompiler) -> Iterator[None]:
+    """Builds in this process compile so, and write plainly."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("write_dataset", "build_dataset"):
+            patch.setattr(build, name, getattr(build, name))  # they come back
+        use_fakes(compiler)
+        yield
+
+
 def run(output: Path) -> str:
     """Standard error of a build, in this process, that succeeds."""
     arguments = ["--output", str(output), "--limit", str(LIMIT), "--jobs", "1"]
-    with pytest.MonkeyPatch.context() as patch, redirect_stderr(io.StringIO()) as said:
-        for name in ("write_dataset", "build_dataset"):
-            patch.setattr(build, name, getattr(build, name))  # they come back
-        use_fakes(partial(compile_fake, seconds=0.01))
+    compiler = partial(compile_fake, seconds=0.01)
+    with fakes(compiler), redirect_stderr(io.StringIO()) as said:
         assert main(["build", "--sweep", "small", "--arch", "gfx942", *arguments]) == 0
     assert "Traceback" not in said.getvalue()
     return said.getvalue()
