@@ -1,7 +1,7 @@
 """A script with kernels of our own, of the kinds that Triton's tutorials show, in small tiles.
 
 Softmax by rows, a matrix product in two tuned configurations, layer normalization backward
-with locks, and attention with and without a causal mask.
+with locks, and attention with and without a causal mask; the first two alone for some targets.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 import triton
 import triton.language as tl
+
+FIRST_TWO_ALONE = ("gfx90a", 90)
 
 
 @triton.jit
@@ -125,6 +127,8 @@ def main() -> None:
     matrix_product[lambda meta: (triton.cdiv(32, meta["M_TILE"]), 2)](
         a, a, a, 32, 32, 32, 32, 32, 32
     )
+    if triton.runtime.driver.active.get_current_target().arch in FIRST_TWO_ALONE:
+        return
     weight = torch.zeros(64, device=device)
     locks = torch.zeros(4, dtype=torch.int32).cuda()
     layer_norm_backward[(8,)](
