@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from tests.backends.nvidia.assembly import permuted
-from tests.sampling import some_rows
+from tests.sampling import few_rows
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
@@ -21,8 +21,13 @@ from verilocc_bench.ir import print_function
 ROWS = [
     row
     for track in ("assign", "split")
-    for row in some_rows(
-        [row for row in load_rows("mini", track=track).rows if row.arch == "sm_80"]
+    for family in ("gemm", "mha")
+    for row in few_rows(
+        [
+            row
+            for row in load_rows("mini", track=track).rows
+            if (row.arch, row.family) == ("sm_80", family)
+        ]
     )
 ]
 

@@ -170,11 +170,11 @@ def test_what_triton_refuses_is_named_in_one_line() -> None:
 
 @needs_triton
 def test_too_much_local_memory_is_a_failure() -> None:
-    wide = {"block_m": 256, "block_n": 256, "block_k": 64, "num_stages": 3, "num_warps": 8}
+    deep = {"block_m": 32, "block_n": 32, "block_k": 512, "num_stages": 3}
     with pytest.raises(RejectedKernel, match="local memory"):
-        compile_kernel(make_point("gfx942", "gemm", wide))
+        compile_kernel(make_point("gfx942", "gemm", deep))
     with pytest.raises(RejectedKernel, match="196608 bytes of local memory of 166912"):
-        compile_kernel(make_point("sm_80", "gemm", wide | {"num_stages": 4}))
+        compile_kernel(make_point("sm_80", "gemm", deep | {"num_stages": 4}))
 
 
 def test_missing_triton_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
