@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,20 +31,6 @@ TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
-LOAD = """
-import json, sys, datasets
-new, old = sys.argv[1:]
-for folder, configs in (new, datasets.get_dataset_config_names(new)), (old, ("default", "sm_90")):
-    kinds, rows = {}, {}
-    for config in configs:
-        found = datasets.load_dataset(folder, config)
-        streamed = datasets.load_dataset(folder, config, streaming=True)
-        rows[config] = {split: list(part) for split, part in found.items()}
-        assert rows[config] == {split: list(part) for split, part in streamed.items()}
-        first = next(iter(found.values()))
-        kinds[config] = {name: type(kind).__name__ for name, kind in first.features.items()}
-    print(json.dumps([kinds, rows]))
-"""
 
 
 @pytest.fixture(name="folder", scope="module")
@@ -68,18 +52,28 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def columns_and_rows(folder: Path, configs: Sequence[str], cache: Path) -> tuple[Any, Any]:
+    """Kinds of columns, and rows, by config, as `datasets` loads and streams them."""
+    import datasets
+
+    kinds, rows = {}, {}
+    for config in configs:
+        found = datasets.load_dataset(str(folder), config, cache_dir=str(cache))
+        streamed = datasets.load_dataset(str(folder), config, cache_dir=str(cache), streaming=True)
+        rows[config] = {split: list(part) for split, part in found.items()}
+        assert rows[config] == {split: list(part) for split, part in streamed.items()}
+        first = next(iter(found.values()))
+        kinds[config] = {name: type(kind).__name__ for name, kind in first.features.items()}
+    return kinds, rows
+
+
 @pytest.fixture(scope="module")
-def loaded(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """Kinds of columns, and rows, by config: of the folder, and of the embedded dataset."""
-    home = tmp_path_factory.mktemp("home")
-    found = subprocess.run(
-        [sys.executable, "-c", LOAD, str(folder), str(embedded_path())],
-        env=os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(home)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return [json.loads(line) for line in found.stdout.splitlines()[-2:]]
+def loaded(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    """Kinds of columns, and rows, by config, of all that the folder has."""
+    import datasets
+
+    names = datasets.get_dataset_config_names(str(folder))
+    return columns_and_rows(folder, names, tmp_path_factory.mktemp("cache"))
 
 
 def as_texts(row: dict[str, Any]) -> dict[str, Any]:
@@ -94,15 +88,15 @@ def as_texts(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_datasets_gives_objects_in_the_new_layout_and_texts_in_the_old(
-    loaded: list[Any],
+    loaded: tuple[Any, Any], tmp_path: Path
 ) -> None:
-    kinds, rows = loaded[0]
+    kinds, rows = loaded
     assert {name for name, kind in kinds["default"].items() if kind == "Json"} == JSON_COLUMNS
     assert list(rows["default"]) == ["train", "test"]
     assert isinstance(rows["gfx90a"]["train"][0]["assignment"], dict)
     new = [as_texts(row) for row in (*rows["default"]["train"], *rows["sm_90"]["train"])]
     assert new == [asdict(row) for row in ROWS]
-    kinds, rows = loaded[1]
+    kinds, rows = columns_and_rows(embedded_path(), ("default", "sm_90"), tmp_path)
     assert "Json" not in kinds["default"].values()
     old = {row["id"]: row for part in ("default", "sm_90") for row in rows[part]["test"]}
     assert all(old[row.id] == asdict(row) for row in ROWS)
@@ -112,7 +106,8 @@ def test_datasets_gives_objects_in_the_new_layout_and_texts_in_the_old(
 def test_both_layouts_are_read_and_the_old_one_has_its_bytes(
     old_layout: bool, tmp_path: Path
 ) -> None:
-    for place in sorted(embedded_path().glob("data/*/gemm/*.parquet")):
+    for arch in ("gfx90a", "sm_90"):
+        (place,) = embedded_path().glob(f"data/{arch}/gemm/*.parquet")
         rows, path = read_parquet(place, Row), tmp_path / "rows.parquet"
         write_parquet(rows, path, old_layout=old_layout)
         assert read_parquet(path, Row) == rows
@@ -122,8 +117,10 @@ def test_both_layouts_are_read_and_the_old_one_has_its_bytes(
 
 
 @pytest.mark.slow
-def test_conversations_are_what_evaluation_asks_and_the_label(loaded: list[Any]) -> None:
-    kinds, rows = loaded[0]
+def test_conversations_are_what_evaluation_asks_and_the_label(
+    loaded: tuple[Any, Any],
+) -> None:
+    kinds, rows = loaded
     assert kinds["chat"]["messages"] == "List"
     assert list(rows["chat"]) == ["train"]
     assert {each["id"] for each in rows["chat"]["train"]} == {row.id for row in ROWS[:2]}

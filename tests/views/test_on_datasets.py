@@ -37,7 +37,7 @@ def no_bars() -> Any:
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
     """Small kernels, and one of the split track, which has no label."""
-    found = [row for row in load_rows("mini").rows if row.n_instructions < 500][:4]
+    found = sorted(load_rows("mini").rows, key=lambda row: row.n_instructions)[:3]
     return [*found, load_rows("mini", track="split").rows[0]]
 
 
@@ -67,7 +67,7 @@ def test_a_map_a_stream_and_the_generator_give_the_same(
     expected = [asdict(example) for example in view.examples(rows)]
     counts = view.report.counts
     assert counts[ExampleOutcome.NO_LABEL] == 1
-    assert counts[ExampleOutcome.WHOLE] == len(expected) > 20
+    assert counts[ExampleOutcome.WHOLE] == len(expected) > 10
     assert counts[ExampleOutcome.TOO_LONG] > 5
     mapped, report = tokenize_dataset(table, TokenizedView(tokenizer(), options), batch_rows=2)
     assert mapped.to_list() == expected
