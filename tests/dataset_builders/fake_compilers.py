@@ -1,4 +1,7 @@
-"""Functions that stand in for compilers: quick, and with every way to fail."""
+"""Functions that stand in for compilers: quick, and with every way to fail.
+
+Many task processes start for one of them alone: they import no more than it needs.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,19 @@ import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
-from dataset_builders.journal.journal import encode_document, result_document
-from dataset_builders.sweeps import SweepPoint
-from verilocc_bench.dataset import RawRow, Row
-from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, RejectedKernel
+
+if TYPE_CHECKING:
+    from dataset_builders.sweeps import SweepPoint
+    from verilocc_bench.dataset import Row
 
 
 def row_of(point: SweepPoint) -> Row:
     """A row that says which point it is of, as a compiler leaves it."""
+    from verilocc_bench.dataset.rows import RELEASE_COLUMNS, Row
+
     return Row(
         id=point.digest[:16],
         family=point.family,
@@ -48,6 +53,10 @@ def is_rejected(point: SweepPoint) -> bool:
 
 def compile_fake(point: SweepPoint, seconds: float = 0.0) -> bytes:
     """A document of the point, after some time."""
+    from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
+    from dataset_builders.journal.journal import encode_document, result_document
+    from verilocc_bench.dataset import RawRow
+
     time.sleep(seconds)
     if is_rejected(point):
         return encode_document(result_document(RejectedKernel("fake", f"no {point.key}")))
