@@ -19,6 +19,7 @@ from dataset_builders.building import build
 from dataset_builders.execution.tasks import Execution
 from dataset_builders.journal.journal import decode_document
 from dataset_builders.sweeps import sweep_named
+from tests.command_line import CommandLine
 from tests.dataset_builders.fake_build import results_of, use_fakes
 from tests.dataset_builders.fake_compilers import compile_but, compile_fake, is_rejected
 from verilocc_bench.cli import main
@@ -33,11 +34,9 @@ POINTS = sweep_named("small").points(["gfx942"])[:LIMIT]
 PROGRAM = "from tests.dataset_builders.fake_build import run; run()"
 
 
-def command(
-    output: Path, *options: str, seconds: float = 0.01, most_bytes: int = 0, jobs: int = 2
-) -> list[str]:
+def command(output: Path, seconds: float, most_bytes: int, jobs: int) -> list[str]:
     arguments = [str(seconds), str(most_bytes), "--output", str(output), "--limit", str(LIMIT)]
-    return [sys.executable, "-c", PROGRAM, *arguments, "--jobs", str(jobs), *options]
+    return [sys.executable, "-c", PROGRAM, *arguments, "--jobs", str(jobs)]
 
 
 @contextmanager
@@ -58,20 +57,6 @@ def run(output: Path) -> str:
         assert main(["build", "--sweep", "small", "--arch", "gfx942", *arguments]) == 0
     assert "Traceback" not in said.getvalue()
     return said.getvalue()
-
-
-def refused(output: Path, *options: str, most_bytes: int = 0) -> str:
-    """Standard error of a build, in a process of its own, that ends with status 2."""
-    done = subprocess.run(
-        command(output, *options, most_bytes=most_bytes, jobs=1),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr
 
 
 def content(output: Path) -> dict[str, bytes]:
@@ -101,29 +86,25 @@ def _whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive)],
 )
 def test_stopped_at_any_moment_it_goes_on(
-    number: signal.Signals, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, whole: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "dataset"
     chance = random.Random(int(number))
     for _ in range(2 if number == signal.SIGKILL else 1):
-        process = subprocess.Popen(
-            command(output, seconds=0.1),
-            cwd=ROOT,
-            stderr=subprocess.PIPE,
-        )
+        words = command(output, 0.1, 0, jobs=2)
+        process = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE)
         least = min(finished(output) + chance.randrange(1, 6), LIMIT - 1)
         while finished(output) < least and process.poll() is None:
             time.sleep(0.02)
         time.sleep(chance.random() / 4)
         process.send_signal(number)
-        words = process.communicate()[1].decode()
-        assert "Traceback" not in words
+        assert b"Traceback" not in process.communicate()[1]
         assert process.returncode in (0, -number if number == signal.SIGKILL else 130)
         assert finished(output) >= least or process.returncode == 0
-    words = run(output)
-    assert "resumed" in words or "nothing to do" in words
-    if "resumed" in words:
-        assert f"in Triton ({0.25 * sum(not is_rejected(p) for p in POINTS):.1f} s)" in words
+    said = run(output)
+    assert "resumed" in said or "nothing to do" in said
+    if "resumed" in said:
+        assert f"in Triton ({0.25 * sum(not is_rejected(p) for p in POINTS):.1f} s)" in said
     assert content(output) == content(whole)
 
 
@@ -131,15 +112,17 @@ def test_stopped_at_any_moment_it_goes_on(
 def test_files_that_may_not_grow(limit: int, whole: Path, tmp_path: Path) -> None:
     """A limit on the size of files: none is finished, or all but the dataset's own."""
     output = tmp_path / "dataset"
-
-    words = refused(output, most_bytes=limit)
-    lines = [line for line in words.splitlines() if line.startswith("verilocc-bench build: ")]
+    words = command(output, 0.01, limit, jobs=1)
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("verilocc-bench build: ")]
     assert len(lines) == 1
     assert f"{output}/.work/" in lines[0]
     assert lines[0].endswith("cannot be written: File too large")
-    done = finished(output) if (output / ".work/fingerprint.json").exists() else 0
-    assert done == (0 if limit == 300 else LIMIT)
-    assert f" {done} resumed" in run(output)
+    kept = finished(output) if (output / ".work/fingerprint.json").exists() else 0
+    assert kept == (0 if limit == 300 else LIMIT)
+    assert f" {kept} resumed" in run(output)
     assert content(output) == content(whole)
 
 
@@ -190,11 +173,13 @@ def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "address", ["tcp://127.0.0.1:1", pytest.param("nonsense", marks=pytest.mark.exhaustive)]
 )
-def test_no_scheduler_there(address: str, tmp_path: Path) -> None:
+def test_no_scheduler_there(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
-    words = refused(tmp_path / "dataset", "--scheduler", address)
-    assert words.startswith(f"verilocc-bench build: {address}: no Dask scheduler answers")
-    assert len(words.splitlines()) == 1
+    words = ("build", "--sweep", "small", "--output", tmp_path / "dataset", "--scheduler", address)
+    with fakes(compile_fake):
+        CommandLine(capsys).refuses(words, f"build: {address}: no Dask scheduler answers")
 
 
 def test_dask_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
