@@ -53,12 +53,7 @@ class FakeLibrary(ExpertSource):
             raise RejectedKernel("nvcc-failed", "error: no such template")
         raw = load_raw_row("mini", ROWS[point.kernel][place])
         return row_of_cubin(
-            self,
-            point,
-            base64.b64decode(raw.content),
-            source=b"",
-            timings=Timings(),
-            provenance={},
+            self, point, base64.b64decode(raw.content), source=b"", timings=Timings(), provenance={}
         )
 
     def versions(self) -> dict[str, str]:

@@ -105,8 +105,7 @@ class FlakyPlace:
 
 
 @pytest.mark.parametrize(
-    ("deaths", "expected"),
-    [(0, "survived"), (1, "survived"), (2, Lost("crashed", "died twice"))],
+    ("deaths", "expected"), [(0, "survived"), (1, "survived"), (2, Lost("crashed", "died twice"))]
 )
 def test_only_deaths_alone_count(deaths: int, expected: str | Lost) -> None:
     """An item may have had no part in the death that made it a suspect."""

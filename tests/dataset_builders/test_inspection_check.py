@@ -20,8 +20,7 @@ from pyarrow import parquet
 from dataset_builders.inspection import check, lists_check
 from dataset_builders.inspection.check import check_dataset
 from dataset_builders.inspection.findings import CheckFinding
-from dataset_builders.inspection.layout import ParquetPlace
-from dataset_builders.inspection.row_check import RowOrigin, RowProblem
+from dataset_builders.inspection.row_check import RowProblem
 from tests.dataset_builders.inspection_folders import (
     SPLITS,
     Draft,
@@ -67,14 +66,12 @@ def _equal_rows_once() -> Iterator[None]:
     """What is wrong with a row but its labels is kept: most tests ask about the same rows."""
     plain, known = check.row_problems, dict[Any, list[RowProblem]]()
 
-    def row_problems(
-        row: Row, place: ParquetPlace, origin: RowOrigin, *, labels: bool
-    ) -> Iterable[RowProblem]:
+    def row_problems(row: Row, *rest: Any, labels: bool) -> Iterable[RowProblem]:
         if labels:
-            return plain(row, place, origin, labels=True)
-        asked = row, place, repr(origin)
+            return plain(row, *rest, labels=True)
+        asked = row, repr(rest)
         if asked not in known:
-            known[asked] = [*plain(row, place, origin, labels=False)]
+            known[asked] = [*plain(row, *rest, labels=False)]
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:

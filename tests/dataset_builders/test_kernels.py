@@ -172,8 +172,7 @@ def problems() -> Iterator[Callable[[str], list[str]]]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.exhaustive) if n in FURTHER else n for n in CASES],
+    "name", [pytest.param(n, marks=pytest.mark.exhaustive) if n in FURTHER else n for n in CASES]
 )
 def test_kernel_agrees_with_numpy(name: str, problems: Callable[[str], list[str]]) -> None:
     assert problems(name) == []

@@ -178,9 +178,7 @@ def test_of_near_kernels_in_two_splits_the_training_one_goes() -> None:
     keys = [c.point.key for c in candidates]
     assert set(rejected) == {keys[0], keys[1]}
     assert rejected[keys[0]] == ("near-duplicate", f"distance 0.0400 from {1:016x} of test")
-    assert clusters([c.id for c in candidates], pairs) == [
-        *(f"{i:016x}" for i in (0, 0, 2, 0, 2)),
-    ]
+    assert clusters([c.id for c in candidates], pairs) == [*(f"{i:016x}" for i in (0, 0, 2, 0, 2))]
 
 
 def test_other_architectures_leave_the_published_ones_alone() -> None:

@@ -33,11 +33,7 @@ TEMPLATE = Row(
     registers_used='{"vector":8}', occupancy=8, bank_conflicts=5,
     license="Apache-2.0", provenance="{}",
 )  # fmt: skip
-BETTER = {
-    "best_assignment": "{}",
-    "best_source": "linear-scan",
-    "best_bank_conflicts": 1,
-}
+BETTER = {"best_assignment": "{}", "best_source": "linear-scan", "best_bank_conflicts": 1}
 NO_BEST: dict[str, Any] = {**RELEASE_COLUMNS, "cluster": "0"}
 HEAD = '{"block_h":16,"block_n":64,"dtype":"bf16","head_dim":80}'
 ROWS: dict[str, list[Row]] = {
@@ -136,10 +132,7 @@ def test_every_figure_of_a_small_folder(folder: Path, capsys: pytest.CaptureFixt
     assert mha["label_bank_conflicts"] is mha["best_bank_conflicts"] is None
     assert split["mean_label_gap"] is None
     assert (split["registers_used"], split["share_label_proved_optimal"]) == (None, 0)
-    assert document["tiles"] == {
-        "train": {"gemm 64x128": 3},
-        "test_larger": {"decoding 16x64": 1},
-    }
+    assert document["tiles"] == {"train": {"gemm 64x128": 3}, "test_larger": {"decoding 16x64": 1}}
     assert document["head_dimensions"]["test_larger"] == {"80": 1}
     assert document["data_types"]["train"] == {"fp16": 3}
     assert document["licenses"] == {"Apache-2.0": 5}

@@ -15,13 +15,7 @@ import pytest
 
 from dataset_builders.building.build import sampled
 from dataset_builders.kernels.specifications import AMD_OPTIONS, KERNELS, NVIDIA_OPTIONS
-from dataset_builders.sweeps import (
-    SWEEPS,
-    Sweep,
-    make_point,
-    point_from_json,
-    sweep_named,
-)
+from dataset_builders.sweeps import SWEEPS, Sweep, make_point, point_from_json, sweep_named
 from dataset_builders.sweeps.constraints import (
     attention_fits_registers,
     local_memory_fits,

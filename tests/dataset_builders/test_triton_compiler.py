@@ -14,10 +14,7 @@ from pathlib import Path
 import pytest
 
 from dataset_builders.compilers import triton_compiler
-from dataset_builders.compilers.triton_compiler import (
-    compile_kernel,
-    kernel_source_hash,
-)
+from dataset_builders.compilers.triton_compiler import compile_kernel, kernel_source_hash
 from dataset_builders.kernels.specifications import KERNELS, OPTIONS, TYPES
 from dataset_builders.sweeps import SweepPoint, make_point
 from verilocc_bench.errors import MissingExtraError, RejectedKernel

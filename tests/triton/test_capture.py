@@ -18,12 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("llc", "cuda")]
 
 TWO_KERNELS = {"softmax_rows": 1, "matrix_product": 2}
 ALL_KERNELS = TWO_KERNELS | {"layer_norm_backward": 1, "attention": 2}
-KERNELS = {
-    "gfx90a": TWO_KERNELS,
-    "gfx942": ALL_KERNELS,
-    "sm_80": ALL_KERNELS,
-    "sm_90": TWO_KERNELS,
-}
+KERNELS = {"gfx90a": TWO_KERNELS, "gfx942": ALL_KERNELS, "sm_80": ALL_KERNELS, "sm_90": TWO_KERNELS}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -117,9 +117,7 @@ def test_both_layouts_are_read_and_the_old_one_has_its_bytes(
 
 
 @pytest.mark.slow
-def test_conversations_are_what_evaluation_asks_and_the_label(
-    loaded: tuple[Any, Any],
-) -> None:
+def test_conversations_are_what_evaluation_asks_and_the_label(loaded: tuple[Any, Any]) -> None:
     kinds, rows = loaded
     assert kinds["chat"]["messages"] == "List"
     assert list(rows["chat"]) == ["train"]

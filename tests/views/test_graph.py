@@ -31,11 +31,7 @@ from verilocc_bench.views import (
     problem_of,
 )
 
-COLLISIONS = {
-    FindingKind.OVERLAP,
-    FindingKind.EARLY_CLOBBER,
-    FindingKind.FIXED_REGISTER_CLOBBERED,
-}
+COLLISIONS = {FindingKind.OVERLAP, FindingKind.EARLY_CLOBBER, FindingKind.FIXED_REGISTER_CLOBBERED}
 
 
 @pytest.fixture(scope="module")

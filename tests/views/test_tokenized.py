@@ -14,9 +14,7 @@ import pytest
 
 from tests.model.scripted import ScriptedModel, run_episode
 from tests.model.tiny_models import load, metaspace_tokenizer, save_model
-from verilocc_bench.allocators import (
-    Request,
-)
+from verilocc_bench.allocators import Request
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
