@@ -145,11 +145,8 @@ def test_mini_is_rebuilt_to_the_same_bytes(everything: bool, tmp_path: Path) -> 
     rows = (*load_rows("mini").rows, *load_rows("mini:sm_90").rows)
     rows = sorted((*rows, *load_rows("mini", track="split").rows), key=lambda r: -r.n_instructions)
     smallest = {row.arch if row.label else row.track: row.id for row in rows}.values()
-    raws = {
-        raw.id: raw
-        for path in embedded_path().glob("raw/*/*/*/*.parquet")
-        for raw in read_parquet(path, RawRow)
-    }
+    paths = embedded_path().glob("raw/*/*/*/*.parquet")
+    raws = {raw.id: raw for path in paths for raw in read_parquet(path, RawRow)}
     with Journal(work, fingerprint(points)) as journal, open_journal(work / "best") as found:
         for row in rows:
             if not everything and row.id not in smallest:

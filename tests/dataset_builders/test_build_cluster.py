@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -44,30 +44,27 @@ def _local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-class Cluster:
-    """Builds on the cluster, where one point fails."""
-
-    def __init__(self, address: str, marker: Path, run: CommandLine) -> None:
-        self.address, self._marker, self._run = address, marker, run
-
-    def build(self, output: Path, how: str, *options: str, status: int = 0) -> Printed:
-        """What the command prints for a build in which a point fails so."""
-        hows = {POINTS[3].key: how}
-        compiler = partial(compile_but, hows=hows, marker=str(self._marker))
-        words = ("--sweep", "small", "--arch", "gfx942", "--limit", LIMIT, "--output", output)
-        with fakes(compiler):
-            return self._run("build", *words, "--scheduler", self.address, *options, status=status)
-
-
 @pytest.fixture
-def cluster(scheduler: str, tmp_path: Path, run: CommandLine) -> Cluster:
-    return Cluster(scheduler, tmp_path / "marker", run)
+def build(scheduler: str, tmp_path: Path, run: CommandLine) -> Callable[..., Printed]:
+    """What the command prints for a build on the cluster in which a point fails in a way."""
+
+    def build(how: str, *options: str, status: int = 0) -> Printed:
+        hows = {POINTS[3].key: how}
+        words = ("--limit", LIMIT, "--output", tmp_path / "dataset", "--scheduler", scheduler)
+        with fakes(partial(compile_but, hows=hows, marker=str(tmp_path / "marker"))):
+            return run(
+                "build", "--sweep", "small", "--arch", "gfx942", *words, *options, status=status
+            )
+
+    return build
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("how", ["kill the worker once", "die once"])
-def test_the_same_bytes(how: str, cluster: Cluster, local: Path, tmp_path: Path) -> None:
-    said = cluster.build(tmp_path / "dataset", how).err
+def test_the_same_bytes(
+    how: str, build: Callable[..., Printed], local: Path, tmp_path: Path
+) -> None:
+    said = build(how).err
     assert list(tmp_path.glob("marker-*"))
     assert f"{LIMIT} compiled, 0 resumed" in said
     assert content(tmp_path / "dataset") == content(local)
@@ -81,9 +78,9 @@ def test_the_same_bytes(how: str, cluster: Cluster, local: Path, tmp_path: Path)
     ],
 )
 def test_points_that_fail_are_rejected_alone(
-    how: str, kind: str, cluster: Cluster, local: Path, tmp_path: Path
+    how: str, kind: str, build: Callable[..., Printed], local: Path, tmp_path: Path
 ) -> None:
-    said = cluster.build(tmp_path / "dataset", how, "--time-limit", "5")
+    said = build(how, "--time-limit", "5")
     assert f"{LIMIT} compiled, 0 resumed" in said.err
     assert f"rejected: {kind} 1\n" in said.out
     found, wanted = (results_of(folder) for folder in (tmp_path / "dataset", local))
@@ -96,11 +93,11 @@ def test_points_that_fail_are_rejected_alone(
 
 
 def test_workers_of_another_version_are_refused(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: Callable[..., Printed], scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fingerprint, "version", lambda _package: "0")
-    said = cluster.build(tmp_path / "dataset", "", status=2).err
-    assert f"build: {cluster.address}: the worker tcp://" in said
+    said = build("", status=2).err
+    assert f"build: {scheduler}: the worker tcp://" in said
     assert "has another" in said
     assert "versions of triton" in said
     assert len(said.splitlines()) == 1

@@ -18,19 +18,13 @@ from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.ir import print_function
 
+TRACKS = [load_rows("mini", track=track).rows for track in ("assign", "split")]
+SM_80 = [row for rows in TRACKS for row in rows if row.arch == "sm_80"]
 ROWS = [
     row
-    for track in ("assign", "split")
-    for family in ("gemm", "mha")
-    for row in few_rows(
-        [
-            row
-            for row in load_rows("mini", track=track).rows
-            if (row.arch, row.family) == ("sm_80", family)
-        ]
-    )
+    for kind in sorted({(row.track, row.family) for row in SM_80})
+    for row in few_rows([row for row in SM_80 if (row.track, row.family) == kind])
 ]
-
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cuda")]
 

@@ -46,17 +46,13 @@ def sweep(request: pytest.FixtureRequest) -> Sweep:
     return SWEEPS[request.param]
 
 
-def list_in_a_new_process(hash_seed: str) -> str:
-    environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", LIST_WITHOUT_TRITON]
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True
-    ).stdout
-
-
 @pytest.mark.slow
 def test_listing_needs_no_triton_and_depends_on_nothing() -> None:
-    listed = list_in_a_new_process("1")  # this process has another seed
+    # This process has another seed.
+    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
+    listed = subprocess.check_output(
+        [sys.executable, "-c", LIST_WITHOUT_TRITON], env=environment, text=True
+    )
     here = [[s.name, *(p.key for p in s.points())] for s in SWEEPS.values()]
     assert [line.split() for line in listed.splitlines()] == here
 

@@ -58,16 +58,6 @@ for arch, kernel, parameters in points:
 """
 
 
-def hashes_in_a_new_process(points: list[SweepPoint], root: Path, **variables: str) -> list[str]:
-    environment = os.environ | {"PYTHONPATH": str(root)} | variables
-    described = "\n".join(f"{p.arch} {p.kernel} {p.parameters_json}" for p in points)
-    command = [sys.executable, "-c", COMPILE_AND_HASH]
-    return subprocess.run(
-        command, env=environment, input=described, capture_output=True, text=True, check=True,
-        cwd=root,
-    ).stdout.split()  # fmt: skip
-
-
 @needs_triton
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.key)
 def test_ir_has_no_debug_information_and_no_folder(point: SweepPoint) -> None:
@@ -133,11 +123,16 @@ def test_the_same_bytes_in_any_process_and_folder(tmp_path: Path) -> None:
         )
     home = tmp_path / "home"
     home.mkdir()
-    elsewhere = hashes_in_a_new_process(
-        points[::-1], tmp_path,
-        PYTHONHASHSEED="7", HOME=str(home), TRITON_CACHE_DIR=str(tmp_path / "cache"),
-        TRITON_DISABLE_LINE_INFO="0", AMDGCN_USE_BUFFER_OPS="0", TRITON_PTXAS_PATH="/no/ptxas",
-    )  # fmt: skip
+    environment = os.environ | {
+        "PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "7", "HOME": str(home),
+        "TRITON_CACHE_DIR": str(tmp_path / "cache"), "TRITON_DISABLE_LINE_INFO": "0",
+        "AMDGCN_USE_BUFFER_OPS": "0", "TRITON_PTXAS_PATH": "/no/ptxas",
+    }  # fmt: skip
+    described = "\n".join(f"{p.arch} {p.kernel} {p.parameters_json}" for p in points[::-1])
+    elsewhere = subprocess.check_output(
+        [sys.executable, "-c", COMPILE_AND_HASH],
+        env=environment, input=described, text=True, cwd=tmp_path,
+    ).split()  # fmt: skip
     assert elsewhere[::-1] == here
     assert not list(home.iterdir())
     assert not (tmp_path / "cache").exists()
