@@ -76,11 +76,15 @@ def parsed(words: Sequence[int], folder: Path, architecture: str) -> SassFunctio
     return parse_sass("".join(lines) + ".L_end:\n")[0]
 
 
-@pytest.fixture(scope="module", name="function", params=[*WORDS])
-def _function(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> SassFunction:
-    return parsed(WORDS[request.param], tmp_path_factory.mktemp("words"), request.param)
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SassFunction]:
+    folder = tmp_path_factory.mktemp("words")
+    return {name: parsed(words, folder, name) for name, words in WORDS.items()}
+
+
+@pytest.fixture(name="function", params=[*WORDS])
+def _function(request: pytest.FixtureRequest, functions: dict[str, SassFunction]) -> SassFunction:
+    return functions[request.param]
 
 
 def changes(instruction: SassInstruction) -> Iterator[tuple[int, dict[int, int]]]:
@@ -122,10 +126,9 @@ def test_other_numbers_in_each_field_are_the_renaming(
         prove_instructions(expected, replace(lowered, labels=expected.labels), wrong)
 
 
-def test_each_line_of_the_table_has_a_word(tmp_path: Path) -> None:
+def test_each_line_of_the_table_has_a_word(functions: dict[str, SassFunction]) -> None:
     seen: set[tuple[str, int, object]] = set()
-    functions = [parsed(words, tmp_path, name) for name, words in WORDS.items()]
-    for instruction in (each for function in functions for each in function.instructions):
+    for instruction in (each for f in functions.values() for each in f.instructions):
         stem, code = opcode_stem(instruction.opcode), instruction.encoding & 0xFFF
         elements = encoding._elements(instruction)
         for _, line in encoding._lines()[stem, code]:
