@@ -36,11 +36,13 @@ def _optimum(problem: AllocationProblem) -> int | None:
         choices *= max(len(problem.placements.legal[register_class]), 1)
     if choices > 20_000:
         return None
-    try:
-        BUILT_IN["cp-sat"].allocate(Request(problem))  # the other files' registers fit too
-    except AllocationFailed:
-        return None
-    return fewest_registers(problem)
+    for model in ("linear-scan", "cp-sat"):  # do the other files' registers fit too?
+        try:
+            BUILT_IN[model].allocate(Request(problem))
+        except AllocationFailed:
+            continue
+        return fewest_registers(problem)
+    return None
 
 
 def _claim(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis import AllocationProblem, conditions
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 
@@ -20,8 +20,9 @@ def problem(body: str) -> AllocationProblem:
     return AllocationProblem(parse_function(HEADER + body, canonical=False))
 
 
-def test_guards_beyond_analysis_are_refused() -> None:
+def test_guards_beyond_analysis_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs a_i, b_i in the worst order: the diagram doubles with each."""
+    monkeypatch.setattr(conditions, "WORK_LIMIT", 20_000)
     count = 24
     lines = ["bb0->bb1", *(f"%{n}:P=SETP" for n in range(2 * count)), f"%{2 * count}:R=MOV"]
     for n in range(count):

@@ -44,18 +44,18 @@ OP %0,%1,%2
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("solver", [False, True])
-def test_no_assignment_of_a_tiny_function_uses_fewer(target: str, solver: bool) -> None:
-    above_pressure = 0
-    for seed in range(120):
+def test_no_assignment_of_a_tiny_function_uses_fewer(target: str) -> None:
+    above_pressure = {False: 0, True: 0}
+    for seed in range(90):
         problem = AllocationProblem(random_function(seed, registers=6, target=target))
-        bound = lower_bound(problem, solver=solver)
         fewest = fewest_registers(problem)
-        assert fewest is None or bound.value <= fewest, (seed, problem.normalized)
-        assert bound.value >= problem.pressure.maximum["vector"]
-        above_pressure += bound.value > problem.pressure.maximum["vector"]
-        check_certificate(problem, bound)
-    assert above_pressure > 5
+        for solver in above_pressure:
+            bound = lower_bound(problem, solver=solver)
+            assert fewest is None or bound.value <= fewest, (seed, problem.normalized)
+            assert bound.value >= problem.pressure.maximum["vector"]
+            above_pressure[solver] += bound.value > problem.pressure.maximum["vector"]
+            check_certificate(problem, bound)
+    assert min(above_pressure.values()) > 5
 
 
 @pytest.mark.parametrize("group", ["s", "vcc", "P"])
