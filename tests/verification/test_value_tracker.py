@@ -399,7 +399,7 @@ def collisions(seed: int, guarded: bool) -> Iterator[tuple[Function, Finding]]:
     problem = AllocationProblem(function)
     generator = random.Random(seed)
     verifier = FastVerifier(problem)
-    for _ in range(3):
+    for _ in range(6):
         answer = {
             f"%{number}": generator.choice(list(problem.placements.legal[register_class].values()))
             for number, register_class in enumerate(function.virtual_registers)
@@ -412,7 +412,7 @@ def collisions(seed: int, guarded: bool) -> Iterator[tuple[Function, Finding]]:
 @pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
 def test_histories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
     told = 0
-    for seed in range(600):
+    for seed in range(220):
         for function, finding in collisions(seed, guarded):
             told += 1
             walk = Walk(function)
