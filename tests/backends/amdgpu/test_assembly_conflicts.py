@@ -33,8 +33,8 @@ def test_sources(instruction: str, sources: list[str]) -> None:
 @pytest.mark.usefixtures("llc")
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
 def test_assembly_has_the_conflicts_of_the_answer(arch: str) -> None:
-    problems = vb.load_problems("mini", arch=arch)
-    counts = [count_bank_conflicts(each, each.label or {}).any for each in problems[:6]]
+    problems = vb.load_problems("mini", arch=arch, limit=6)
+    counts = [count_bank_conflicts(each, each.label or {}).any for each in problems]
     most = max(counts)
     assert most > 90
     for number in {0, counts.index(most)}:

@@ -35,10 +35,12 @@ def subject(row: Row) -> tuple[Kernel, dict[str, str]]:
     return load(row), answer_of(load(row), "linear-scan")
 
 
-def code(lowered: LoweredMir, arch: str) -> str:
-    options = (*LLC_OPTIONS, *lowered.llc_options)
-    assert run_llc(lowered.text, arch, "obj", options).startswith(b"\x7fELF")
-    return run_llc(lowered.text, arch, "asm", options).decode()
+def assembled(lowered: LoweredMir, arch: str) -> str:
+    """The assembly, in which each instruction has its bytes."""
+    options = (*LLC_OPTIONS, *lowered.llc_options, "-show-mc-encoding")
+    assembly = run_llc(lowered.text, arch, "asm", options).decode()
+    assert "; encoding: [" in assembly
+    return assembly
 
 
 def values(kernel: Kernel, answer: dict[str, str], file: str) -> tuple[list[int], str, str]:
@@ -74,7 +76,7 @@ def test_a_swap_there_and_back(file: str, row: Row, llc: Llc) -> None:
     swap = {"move": [[one, other], [other, one]]}
     lowered = kernel.lower_split(split_answer(answer, insert=at(place, swap, swap)))
     assert lowered.text.count("V_SWAP_B32") == (2 if file == "v" else 0)
-    code(lowered, row.arch)
+    assembled(lowered, row.arch)
 
 
 @chosen
@@ -88,7 +90,7 @@ def test_a_spill_and_its_reload_reach_scratch_memory(row: Row, llc: Llc) -> None
         {"reload": [other, "slot2"]},
         {"reload": [one, "slot7"]},
     )
-    assembly = code(kernel.lower_split(split_answer(answer, insert=insert)), row.arch)
+    assembly = assembled(kernel.lower_split(split_answer(answer, insert=insert)), row.arch)
     access = {"gfx90a": "buffer_{}_dword", "gfx942": "scratch_{}_dword"}[row.arch]
     for what, word in (("store", "Spill"), ("load", "Reload")):
         pattern = rf"{access.format(what)} .*Folded {word}"
@@ -125,7 +127,7 @@ def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
         new={first: "A 1 a", second: "A 1 a"},
         insert=at(place, there, swap, spill, reload, back),
     )
-    assembly = code(kernel.lower_split(wanted), row.arch)
+    assembly = assembled(kernel.lower_split(wanted), row.arch)
     assert "v_accvgpr_mov_b32" in assembly or "v_accvgpr_read_b32" in assembly
     place, one, _ = values(kernel, answer, "s")
     there, back = {"move": [[first, one]]}, {"move": [[one, first]]}
@@ -136,7 +138,7 @@ def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
     )
     lowered = kernel.lower_unverified(wanted)  # VCC may hold something there
     assert "SI_SPILL_S32_SAVE $vcc_hi, %stack.0" in lowered.text
-    code(lowered, row.arch)
+    assembled(lowered, row.arch)
 
 
 @chosen
@@ -156,7 +158,7 @@ def test_constants_are_made_again(row: Row, llc: Llc) -> None:
         if instruction.definitions[0].location != whole:
             continue
         again = at([block, index + 1], {"rematerialize": [f"%{number}", [block, index]]})
-        code(kernel.lower_split(split_answer(answer, insert=again)), row.arch)
+        assembled(kernel.lower_split(split_answer(answer, insert=again)), row.arch)
         opcodes.add(instruction.opcode)
     assert len(opcodes) == 2
 
@@ -175,7 +177,7 @@ def test_every_edge_can_hold_moves(row: Row, llc: Llc) -> None:
     lowered = kernel.lower_unverified(split_answer(answer, insert=insert))
     assert lowered.inserted == len(insert)
     assert lowered.text.count("V_SWAP_B32") == len(insert)
-    code(lowered, row.arch)
+    assembled(lowered, row.arch)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def test_answers_of_the_split_track(row: Row, llc: Llc) -> None:
         assert lowered.inserted
     else:
         lowered = kernel.lower(answer.assignment)
-    code(lowered, row.arch)
+    assembled(lowered, row.arch)
 
 
 DIAMOND = """  bb.0:
@@ -334,7 +336,7 @@ def test_a_spill_stores_no_lane_that_was_never_written(
     written = 1 if slots == "whole" else 0
     assert len(re.findall(r"SI_SPILL_\w+_SAVE", lowered.text)) == written
     assert len(re.findall(r"SI_SPILL_\w+_RESTORE", lowered.text)) == written + 1
-    code(lowered, "gfx90a")
+    assembled(lowered, "gfx90a")
 
 
 def test_what_cannot_be_lowered_is_told() -> None:
