@@ -66,7 +66,7 @@ def check_all(text: str, arch: str, llc: Llc) -> list[str]:
 @pytest.mark.parametrize(
     "case",
     [
-        *some_of(itertools.product(SMALL, ARCHITECTURES), 5),
+        *some_of(itertools.product(SMALL, ARCHITECTURES), 9),
         *(pytest.param((LARGE, arch), marks=pytest.mark.exhaustive) for arch in ARCHITECTURES),
     ],
     ids=lambda case: f"{case[0].stem}-{case[1]}",
@@ -90,7 +90,7 @@ def test_kernels_of_the_dataset(row: Row, llc: Llc) -> None:
     assert check_all(text, row.arch, llc) == []
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize("arch", some_of(ARCHITECTURES))
 def test_registers_that_parsed_text_gets_are_others(arch: str, llc: Llc) -> None:
     """The machine IR alone has another answer: llc no longer knows all that it knew."""
     text = LOOP.read_text()
