@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import yaml
 
@@ -174,7 +175,7 @@ def _compose(lines: Sequence[str], first: int) -> yaml.MappingNode:
     try:
         if len(text) > _SHALLOW_CHARACTERS:
             _check_depth(text, first)
-        node = yaml.compose(text, Loader=_LOADER)
+        node = _node(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = first + 1 + (0 if mark is None else mark.line)
@@ -186,6 +187,13 @@ def _compose(lines: Sequence[str], first: int) -> yaml.MappingNode:
     if not isinstance(node, yaml.MappingNode):
         raise InputError("expected keys such as 'name:'", line=first + 1)
     return node
+
+
+@lru_cache(maxsize=64)
+def _node(text: str) -> yaml.Node | None:
+    """A file is read again once one of its functions has an answer; the others stay as they are."""
+    found: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
+    return found
 
 
 def _check_depth(text: str, first: int) -> None:
