@@ -60,7 +60,12 @@ def test_all_kernels_of_a_module(arch: str, llc: Llc) -> None:
     assert with_dynamic_sizes(made, kernels) == expected
 
 
-@pytest.mark.parametrize(("name", "arch"), in_turns(["inf", "without"], ["gfx90a", "gfx942"]))
+OTHER = pytest.param("itself", "gfx90a", marks=pytest.mark.exhaustive)
+
+
+@pytest.mark.parametrize(
+    ("name", "arch"), [*in_turns(["inf", "without"], ["gfx90a", "gfx942"]), OTHER]
+)
 def test_lowered_code(name: str, arch: str, llc: Llc) -> None:
     text = LLVM_IR.replace("#0 = {", '#0 = { "target-features"="+xnack"')
     kernel = read_kernel(text.encode(), Path("own.ll"), ReadOptions(arch, name))
