@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from itertools import combinations
 
 import pytest
@@ -36,12 +37,10 @@ def _optimum(problem: AllocationProblem) -> int | None:
         choices *= max(len(problem.placements.legal[register_class]), 1)
     if choices > 20_000:
         return None
-    for model in ("linear-scan", "cp-sat"):  # do the other files' registers fit too?
-        try:
-            BUILT_IN[model].allocate(Request(problem))
-        except AllocationFailed:
-            continue
-        return fewest_registers(problem)
+    for model in ("linear-scan", "cp-sat"):
+        with suppress(AllocationFailed):
+            BUILT_IN[model].allocate(Request(problem))  # the other files' registers fit too
+            return fewest_registers(problem)
     return None
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
 from typing import NamedTuple
 
 # width: (bits of the exponent, bits of the mantissa)
 _LAYOUTS = {16: (5, 10), 32: (8, 23), 64: (11, 52)}
+_POWERS_OF_TWO = {n: Fraction(2) ** n for n in range(-1074, 972)}
 
 
 class Number(NamedTuple):
@@ -37,12 +37,6 @@ class Number(NamedTuple):
 
 def bits_of(value: int, width: int) -> int:
     return value & ((1 << width) - 1)
-
-
-@cache
-def power_of_two(exponent: int) -> Fraction:
-    """Exactly."""
-    return Fraction(2) ** exponent
 
 
 def fields(number: Number) -> tuple[int, int, int]:
@@ -100,7 +94,7 @@ def as_fraction(number: Number) -> Fraction:
     bias = (1 << (exponent_bits - 1)) - 1
     if exponent:
         mantissa |= 1 << mantissa_bits
-    value = mantissa * power_of_two(max(exponent, 1) - bias - mantissa_bits)
+    value = mantissa * _POWERS_OF_TWO[max(exponent, 1) - bias - mantissa_bits]
     return -value if sign else value
 
 
@@ -114,10 +108,11 @@ def make_float(
     negative, magnitude = exact < 0, abs(exact)
     bias = (1 << (exponent_bits - 1)) - 1
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if magnitude < power_of_two(exponent):
+    if magnitude < Fraction(2) ** exponent:
         exponent -= 1
     exponent = max(exponent, 1 - bias)
-    scaled = magnitude * power_of_two(mantissa_bits - exponent)
+    unit = Fraction(2) ** (exponent - mantissa_bits)
+    scaled = magnitude / unit
     mantissa = math.floor(scaled) if toward_zero else round(scaled)  # round: ties to even
     # A carry into the exponent needs no care: the fields are one number.
     bits = mantissa + (exponent + bias - 1 << mantissa_bits)

@@ -11,21 +11,25 @@ from numpy.typing import NDArray
 
 from tests.machine.assembly import kernel_of
 from verilocc_bench.errors import InputError
-from verilocc_bench.machine.execution import RunnableKernel
 
 DENORMAL, NEGATIVE_DENORMAL, SMALLEST = 0x0000_0001, 0x807F_FFFF, 0x0080_0000
 ONE, TWO, HALF = 0x3F80_0000, 0x4000_0000, 0x3F00_0000
+decoded = cache(kernel_of)
 
 
-@cache
-def kernel_with(
-    instruction: str, count: int, denormals: int, before: int, options: str
-) -> RunnableKernel:
-    """An instruction on so many sources, and stores around it."""
+def result_of(
+    instruction: str,
+    *sources: NDArray[np.uint32],
+    denormals: int = 0,
+    before: int = 0,
+    options: str = "",
+) -> NDArray[np.uint32]:
+    """What an instruction on v2, v3 and v4 leaves in v5, for up to 64 lanes."""
+    count = len(sources)
     loads = "\n".join(
         f"global_load_dword v{2 + n}, v1, s[4:5] offset:{256 * n}" for n in range(count)
     )
-    return kernel_of(
+    kernel = decoded(
         f"""
         s_load_dwordx4 s[4:7], s[0:1], 0x0
         v_lshlrev_b32_e32 v1, 2, v0
@@ -41,18 +45,7 @@ def kernel_with(
         denormals=denormals,
         options=options,
     )
-
-
-def result_of(
-    instruction: str,
-    *sources: NDArray[np.uint32],
-    denormals: int = 0,
-    before: int = 0,
-    options: str = "",
-) -> NDArray[np.uint32]:
-    """What an instruction on v2, v3 and v4 leaves in v5, for up to 64 lanes."""
-    kernel = kernel_with(instruction, len(sources), denormals, before, options)
-    given = np.zeros((len(sources), 64), np.uint32)
+    given = np.zeros((count, 64), np.uint32)
     for row, source in zip(given, sources, strict=True):
         row[: len(source)] = source
     left = kernel.run([given, np.zeros(64, np.uint32)], (1,)).buffers[1]

@@ -6,6 +6,7 @@ import pytest
 
 from tests.backends.nvidia import assembled_kernels as kernels
 from tests.backends.nvidia.assembled_kernels import lowered_kernel
+from tests.sampling import some_of
 from verilocc_bench.backends.nvidia.architectures import ARCHITECTURES
 from verilocc_bench.backends.nvidia.distance_table import distance_table
 from verilocc_bench.backends.nvidia.read import load_kernel
@@ -21,7 +22,7 @@ def test_occupancy(registers: int, warps: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ptx", [kernels.LOOP, kernels.PRODUCT], ids=["loop", "product"])
+@pytest.mark.parametrize("ptx", some_of([kernels.LOOP, kernels.PRODUCT]), ids=["loop", "product"])
 def test_its_cubins_are_read_and_written_back(ptx: str) -> None:
     cubin = kernels.assembled(ptx, "sm_89")
     assert int.from_bytes(cubin[0x30:0x34], "little") == ARCHITECTURES["sm_89"].flags

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from tests.sampling import in_turns
+from tests.sampling import some_of
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.dynamic_memory import (
     kernels_with_dynamic_memory,
@@ -18,6 +19,7 @@ from verilocc_bench.backends.amdgpu.lower import lower
 from verilocc_bench.backends.kernel import ReadOptions
 
 Llc = Callable[..., str]
+ARCHITECTURES = ("gfx90a", "gfx942")
 SIZE = "hidden_dynamic_lds_size"
 # One kernel uses the memory through a function, two use it themselves; the last does not.
 KERNEL = """
@@ -48,7 +50,7 @@ define internal void @by_call(i32 %x) noinline {{{STORE.format("i32", '@"the mem
 )
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_all_kernels_of_a_module(arch: str, llc: Llc) -> None:
     convention = "-enable-ipra=0"
     expected = llc(LLVM_IR, arch, convention)
@@ -60,13 +62,9 @@ def test_all_kernels_of_a_module(arch: str, llc: Llc) -> None:
     assert with_dynamic_sizes(made, kernels) == expected
 
 
-OTHER = pytest.param("itself", "gfx90a", marks=pytest.mark.exhaustive)
-
-
-@pytest.mark.parametrize(
-    ("name", "arch"), [*in_turns(["inf", "without"], ["gfx90a", "gfx942"]), OTHER]
-)
-def test_lowered_code(name: str, arch: str, llc: Llc) -> None:
+@pytest.mark.parametrize("case", some_of(product(["without", "inf", "itself"], ARCHITECTURES)))
+def test_lowered_code(case: tuple[str, str], llc: Llc) -> None:
+    name, arch = case
     text = LLVM_IR.replace("#0 = {", '#0 = { "target-features"="+xnack"')
     kernel = read_kernel(text.encode(), Path("own.ll"), ReadOptions(arch, name))
     answer = BUILT_IN["linear-scan"].allocate(Request(kernel.problem))

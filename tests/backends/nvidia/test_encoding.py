@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -23,7 +25,7 @@ from verilocc_bench.errors import RejectedKernel
 
 HERE = Path(__file__).parent
 WORDS = {
-    name: [int(word, 16) for word in (HERE / f"encoding_words_{name}.txt").read_text().split()]
+    name: tuple(int(word, 16) for word in (HERE / f"encoding_words_{name}.txt").read_text().split())
     for name in ("sm_80", "sm_90")
 }
 """What each architecture adds: one word for each form of the table.
@@ -48,27 +50,24 @@ _CONTROL = 0x7F2 << 105
 _CONTROL_BITS = 0x1FFFFF << 105
 
 
-def texts(words: Sequence[int], folder: Path, architecture: str) -> list[str]:
+@cache
+def texts(words: tuple[int, ...], architecture: str) -> list[str]:
     require_tools()
-    path = folder / "code.bin"
-    path.write_bytes(b"".join(word.to_bytes(16, "little") for word in words))
-    done = subprocess.run(
-        [find_tool("nvdisasm"), "--binary", architecture.replace("_", "").upper(), path],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    binary = ["--binary", architecture.replace("_", "").upper()]
+    with NamedTemporaryFile() as file:
+        file.write(b"".join(word.to_bytes(16, "little") for word in words))
+        file.flush()
+        command = [find_tool("nvdisasm"), *binary, file.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:500]
     found = [match[2].strip() for match in map(_LINE.match, done.stdout.splitlines()) if match]
     assert len(found) == len(words)
     return found
 
 
-def parsed(words: Sequence[int], folder: Path, architecture: str) -> SassFunction:
+def parsed(words: tuple[int, ...], architecture: str) -> SassFunction:
     lines = [_HEAD.format(architecture)]
-    for index, (word, text) in enumerate(
-        zip(words, texts(words, folder, architecture), strict=True)
-    ):
+    for index, (word, text) in enumerate(zip(words, texts(words, architecture), strict=True)):
         printed = _TARGET.sub(r"\1`(.L_x)", text)
         low, high = word & (1 << 64) - 1, word >> 64
         lines.append(f"        /*{16 * index:04x}*/ {printed} ; /* {low:#018x} */\n")
@@ -76,15 +75,9 @@ def parsed(words: Sequence[int], folder: Path, architecture: str) -> SassFunctio
     return parse_sass("".join(lines) + ".L_end:\n")[0]
 
 
-@pytest.fixture(scope="module")
-def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SassFunction]:
-    folder = tmp_path_factory.mktemp("words")
-    return {name: parsed(words, folder, name) for name, words in WORDS.items()}
-
-
-@pytest.fixture(name="function", params=[*WORDS])
-def _function(request: pytest.FixtureRequest, functions: dict[str, SassFunction]) -> SassFunction:
-    return functions[request.param]
+@pytest.fixture(scope="module", name="function", params=[*WORDS])
+def _function(request: pytest.FixtureRequest) -> SassFunction:
+    return parsed(WORDS[request.param], request.param)
 
 
 def changes(instruction: SassInstruction) -> Iterator[tuple[int, dict[int, int]]]:
@@ -103,9 +96,7 @@ def changes(instruction: SassInstruction) -> Iterator[tuple[int, dict[int, int]]
                 yield field.write(instruction.encoding, value), shared
 
 
-def test_other_numbers_in_each_field_are_the_renaming(
-    function: SassFunction, tmp_path: Path
-) -> None:
+def test_other_numbers_in_each_field_are_the_renaming(function: SassFunction) -> None:
     originals: list[SassInstruction] = []
     words: list[int] = []
     renaming: dict[tuple[int, int], int] = {}
@@ -117,7 +108,7 @@ def test_other_numbers_in_each_field_are_the_renaming(
             words.append(word)
     assert len(words) > 3 * len(WORDS[function.architecture])
     expected = replace(function, instructions=tuple(originals))
-    lowered = parsed(words, tmp_path, function.architecture)
+    lowered = parsed(tuple(words), function.architecture)
     prove_instructions(expected, replace(lowered, labels=expected.labels), renaming)
     wrong = dict(renaming)
     key = next(key for key in wrong if key[1] != GUARD)
@@ -126,9 +117,10 @@ def test_other_numbers_in_each_field_are_the_renaming(
         prove_instructions(expected, replace(lowered, labels=expected.labels), wrong)
 
 
-def test_each_line_of_the_table_has_a_word(functions: dict[str, SassFunction]) -> None:
+def test_each_line_of_the_table_has_a_word() -> None:
     seen: set[tuple[str, int, object]] = set()
-    for instruction in (each for f in functions.values() for each in f.instructions):
+    functions = [parsed(words, name) for name, words in WORDS.items()]
+    for instruction in (each for function in functions for each in function.instructions):
         stem, code = opcode_stem(instruction.opcode), instruction.encoding & 0xFFF
         elements = encoding._elements(instruction)
         for _, line in encoding._lines()[stem, code]:
@@ -142,9 +134,7 @@ def test_each_line_of_the_table_has_a_word(functions: dict[str, SassFunction]) -
                 assert (stem, code, (line, element)) in seen, (stem, hex(code), element)
 
 
-def test_reuse_marks_are_printed_at_the_operand_of_their_slot(
-    function: SassFunction, tmp_path: Path
-) -> None:
+def test_reuse_marks_are_printed_at_the_operand_of_their_slot(function: SassFunction) -> None:
     words: list[int] = []
     for instruction in function.instructions:
         word = instruction.encoding & ~_CONTROL_BITS & ~(15 << 122) | _CONTROL
@@ -152,7 +142,7 @@ def test_reuse_marks_are_printed_at_the_operand_of_their_slot(
             # A number that stands nowhere else tells the operand.
             words.append(field.write(word, 248) | reuse_mask(slot))
     assert len(words) > len(WORDS[function.architecture]) // 6
-    for word, text in zip(words, texts(words, tmp_path, function.architecture), strict=True):
+    for word, text in zip(words, texts(tuple(words), function.architecture), strict=True):
         assert re.findall(r"(\w+)\|?(?:\.[A-Z0-9_]+)?\.reuse", text) == ["R248"], (hex(word), text)
 
 

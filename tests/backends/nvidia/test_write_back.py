@@ -62,7 +62,9 @@ ROWS = [row for row in load_rows("mini").rows if row.arch == "sm_80"]
 
 
 @KERNELS
-def test_the_compilers_own_assignment_gives_the_same_bytes(ptx: str) -> None:
+def test_own_registers_give_the_same_bytes_and_permuted_groups_a_renaming_that_runs(
+    ptx: str,
+) -> None:
     cubin = assembled(ptx)
     problem = normalized(cubin)
     lowered = lowered_kernel(cubin, problem, problem.assignment)
@@ -70,12 +72,6 @@ def test_the_compilers_own_assignment_gives_the_same_bytes(ptx: str) -> None:
     assert (lowered.changed_instructions, lowered.cleared_reuse_marks) == (0, 0)
     assert lowered.runnable
     assert lowered.hazards == ()
-
-
-@KERNELS
-def test_a_permutation_of_aligned_groups_is_a_renaming_that_runs(ptx: str) -> None:
-    cubin = assembled(ptx)
-    problem = normalized(cubin)
     lowered = lowered_kernel(cubin, problem, permuted(problem, 2))
     assert lowered.changed_instructions
     assert lowered.cleared_reuse_marks == 0
