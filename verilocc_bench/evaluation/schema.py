@@ -91,7 +91,7 @@ def check_schema(document: object, schema: dict[str, Any], source: str | Path) -
     from jsonschema import Draft202012Validator
 
     worst = min(
-        Draft202012Validator(schema).iter_errors(document),
+        Draft202012Validator(_without_references(schema, schema)).iter_errors(document),
         # The outermost error first: errors within it may follow from it.
         key=lambda e: (len(e.absolute_path), _pointer(e.absolute_path), str(e.validator)),
         default=None,
@@ -99,6 +99,23 @@ def check_schema(document: object, schema: dict[str, Any], source: str | Path) -
     if worst is not None:
         place = _pointer(worst.absolute_path)
         raise InputError(f"at {place}: {_expectation(worst)}", source=source)
+
+
+def _without_references(part: Any, schema: dict[str, Any]) -> Any:
+    """A part of a schema, with what it refers to in place of each reference.
+
+    To look references up takes most of the time of checking a document. No definition
+    of a schema here holds itself.
+    """
+    if isinstance(part, list):
+        return [_without_references(each, schema) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:  # a description may stand beside it
+        name = part["$ref"].removeprefix("#/$defs/")
+        return _without_references(schema["$defs"][name], schema)
+    # What is defined is used in its places alone.
+    return {key: _without_references(each, schema) for key, each in part.items() if key != "$defs"}
 
 
 def _pointer(path: Iterable[str | int]) -> str:
