@@ -72,6 +72,7 @@ class AxisProduct:
     label: str = ""
     archs: tuple[ArchitectureName, ...] | None = None
 
+    @cache  # noqa: B019  products are few and stay; several sweeps have the same ones
     def points(self, arch: ArchitectureName) -> tuple[SweepPoint, ...]:
         """The points for one architecture, each once."""
         if self.archs is not None and arch not in self.archs:
