@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from tests.command_line import CommandLine
 from verilocc_bench.dataset import load_rows, write_parquet
+from verilocc_bench.edits import answer_files
 
 ROW = load_rows("mini").rows[0]
 LABEL = ROW.label
@@ -62,10 +63,12 @@ def test_answers_that_are_no_text_or_too_large(run: CommandLine, tmp_path: Path)
     run.refuses(["verify", ROW.id, tmp_path], "expected a file")
 
 
-def test_an_answer_with_too_many_entries(run: CommandLine, tmp_path: Path) -> None:
-    entries = ",".join(f'"{n:x}":""' for n in range(1_000_001))
-    path = answer(tmp_path, f'{{"assignment":{{{entries}}}}}')
-    run.refuses(["verify", ROW.id, path], "1,000,001 entries")
+def test_an_answer_with_too_many_entries(
+    run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_files, "MAXIMUM_ENTRIES", 1_000)
+    path = answer(tmp_path, json.dumps({"assignment": {f"%{n}": "" for n in range(1_001)}}))
+    run.refuses(["verify", ROW.id, path], "1,001 entries, more than the 1,000 accepted")
 
 
 def test_unknown_registers_are_findings_not_errors(run: CommandLine, tmp_path: Path) -> None:

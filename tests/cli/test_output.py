@@ -17,6 +17,14 @@ from verilocc_bench.dataset import load_raw_row, load_rows
 
 ROWS = {row.arch: row for row in sorted(load_rows("mini").rows, key=lambda r: -r.n_instructions)}
 AMD, NVIDIA = ROWS["gfx942"], ROWS["sm_80"]
+TINY = """verilocc-bench 1
+target gfx942
+registers v:2 a:0 s:8 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+bb0
+%0=V_MOV_B32
+S_USE %0
+"""
 
 
 @pytest.fixture(name="run")
@@ -32,9 +40,8 @@ def _answer(tmp_path: Path) -> Path:
 @pytest.fixture(name="commands")
 def _commands(tmp_path: Path, answer: Path) -> dict[str, list[object]]:
     """Every command with `-o FILE`, but for that."""
-    text = tmp_path / "function.txt"
-    text.write_text(NVIDIA.normalized)
-    run = tmp_path / "run"
+    run, shown = tmp_path / "run", tmp_path / "function.txt"
+    shown.write_text(TINY)
     evaluate = ["--model", "linear-scan", "--limit", "1", "--arch", "sm_80"]
     assert main(["evaluate", *evaluate, "--output-path", str(run)]) == 0
     return {
@@ -42,7 +49,7 @@ def _commands(tmp_path: Path, answer: Path) -> dict[str, list[object]]:
         "bound": ["bound", NVIDIA.id, "--no-solver"],
         "lower": ["lower", NVIDIA.id, answer],
         "report": ["report", run],
-        "show": ["show", NVIDIA.id, "--dataset", "mini", answer],
+        "show": ["show", shown],
     }
 
 
