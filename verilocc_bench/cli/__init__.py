@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,8 +58,9 @@ def _other_package(name: str) -> str:
     )
 
 
+@cache
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """The parser of the whole command line: one for all commands that a process runs."""
     parser = _Parser(
         prog="verilocc-bench",
         description="Register allocation on GPU kernels: datasets, verifier, evaluation.",
