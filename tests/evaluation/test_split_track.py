@@ -33,7 +33,9 @@ from verilocc_bench.verification import Verdict, Verifier
 
 @pytest.mark.slow
 def test_predictions_with_edits_are_judged(tmp_path: Path) -> None:
-    rows = [row for row in load_rows("mini", track="split").rows if row.kernel == "gemm"]
+    kernels = load_rows("mini", track="split").rows
+    rows = [row for row in kernels if (row.family, row.arch) == ("gemm", "gfx942")]
+    assert rows
     lines = []
     for row in rows:
         problem = AllocationProblem.from_text(row.normalized)
@@ -46,7 +48,7 @@ def test_predictions_with_edits_are_judged(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text("\n".join(lines) + "\n")
     command = ["evaluate", "--model", f"predictions:{path}", "--track", "split"]
-    command += ["--family", "gemm", "--samples", "2", "--output-path", str(tmp_path / "out")]
+    command += ["--arch", "gfx942", "--family", "gemm", "--samples", "2", "--output-path", str(tmp_path / "out")]
     assert main(command) == 0
     samples = [
         json.loads(line)
