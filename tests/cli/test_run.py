@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from dataset_builders.inspection import execution_check, lists_check
+from dataset_builders.inspection.check import check_dataset
 from tests.command_line import CommandLine, answered
+from tests.dataset_builders.inspection_folders import SPLITS, draft
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
@@ -90,11 +93,9 @@ def test_a_scalar_that_is_overwritten_is_noticed(
 
 
 def test_a_launch_has_a_work_group_whose_numbers_are_all_not_0() -> None:
-    for row in ROWS:
-        parameters = json.loads(row.params)
-        grid, larger = (
-            launch_for(row.kernel, parameters, tiles=t).grid for t in (TILES, TILES + 2)
-        )
+    for kernel, params in sorted({(row.kernel, row.params) for row in ROWS}):
+        parameters = json.loads(params)
+        grid, larger = (launch_for(kernel, parameters, tiles=t).grid for t in (TILES, TILES + 2))
         assert all(number > 1 for number, most in zip(grid, larger, strict=True) if most > 1)
 
 
@@ -123,24 +124,25 @@ def test_the_self_test_executes_accepted_answers(
     assert cases.executed == 2
 
 
-def test_rows_of_a_dataset_are_executed(run: CommandLine) -> None:
-    command = ("dataset", "check", "mini", "--no-labels", "--execute", "1", "--jobs", "1")
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small dataset."""
+    monkeypatch.setattr(lists_check, "split_of", lambda _, point: SPLITS[point.group])
+    return draft().write(tmp_path)
+
+
+def test_rows_of_a_dataset_are_executed(folder: Path, run: CommandLine) -> None:
+    command = ("dataset", "check", folder, "--no-labels", "--execute", "1", "--jobs", "1")
     assert "1 executed: nothing wrong" in run(*command).out
 
 
 def test_a_row_that_computes_something_else_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataset_builders.inspection import execution_check, lists_check
-    from dataset_builders.inspection.check import check_dataset
-    from tests.dataset_builders.inspection_folders import SPLITS, draft
-
     def executed(*_: object) -> list[tuple[str, ExecutedAnswer]]:
         return [("the label", ExecutedAnswer("wrong numbers"))]
 
     monkeypatch.setattr(execution_check, "_executed", executed)
-    monkeypatch.setattr(lists_check, "split_of", lambda _, point: SPLITS[point.group])
-    folder = draft().write(tmp_path)
     report = check_dataset(folder, labels=False, progress=False, execute=1)
     assert report.executed == 1
     (finding,) = report.findings
