@@ -26,12 +26,13 @@ def sources_fingerprint(module_name: str, path: Path) -> str:
     folder = path.parent if root == path else root.parent
     found: dict[str, bytes] = {}
     names = {root.stem, OWN_NAME}
+    there = {place.stem for place in folder.iterdir()}
     waiting = _files(root)
     while waiting:
         file = waiting.pop()
         source = file.read_bytes()
         found[str(file.relative_to(folder))] = source
-        for name in _imported(source) - names:
+        for name in _imported(source, frozenset(there - names)) - names:
             names.add(name)
             waiting += _files(folder / name) or _files(folder / f"{name}.py")
     digest = hashlib.sha256()
@@ -48,11 +49,14 @@ def _files(place: Path) -> list[Path]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _imported(source: bytes) -> frozenset[str]:
-    """The first names of all modules that a file imports.
+def _imported(source: bytes, asked: frozenset[str]) -> frozenset[str]:
+    """The first names of all modules that a file imports; at least those that are asked about.
 
-    Only statements are looked at, as no expression holds an import.
+    Only statements are looked at, as no expression holds an import. A file that does not
+    mention a name is not parsed; letters beyond ASCII may stand for other ones in a name.
     """
+    if source.isascii() and not any(name.encode() in source for name in asked):
+        return frozenset()
     found: set[str] = set()
     try:
         waiting: list[ast.AST] = [ast.parse(source)]
