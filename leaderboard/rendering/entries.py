@@ -272,7 +272,7 @@ def read_entries(folder: Path) -> list[BoardEntry]:
             raise InputError("expected a document of leaderboard.revalidate", source=path)
         if not document.get("accepted"):
             continue
-        check_schema(document, document_schema(), path)
+        check_schema(document, document_schema, path)
         for figure in document["submission"].get("measured", ()):
             if isinstance(wrong := read_figure(figure), str):
                 raise InputError(f"at /submission/measured: {wrong}", source=path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,7 +22,7 @@ from verilocc_bench.evaluation.metrics import mean
 from verilocc_bench.files import read_json
 
 if TYPE_CHECKING:
-    from jsonschema import ValidationError
+    from jsonschema import Draft202012Validator, ValidationError
 
 
 SHOWN_LENGTH = 60
@@ -81,17 +81,17 @@ def check_results(document: object, source: str | Path) -> None:
                 f"these results have an older form, without {older[0]!r}: run evaluate again",
                 source=source,
             )
-    check_schema(document, results_schema(), source)
+    check_schema(document, results_schema, source)
     assert isinstance(document, dict)
     _check_figures(document, source)
 
 
-def check_schema(document: object, schema: dict[str, Any], source: str | Path) -> None:
+def check_schema(
+    document: object, schema: Callable[[], dict[str, Any]], source: str | Path
+) -> None:
     """Raises InputError, with the first wrong place, unless a document follows a JSON Schema."""
-    from jsonschema import Draft202012Validator
-
     worst = min(
-        Draft202012Validator(_without_references(schema, schema)).iter_errors(document),
+        _validator(schema).iter_errors(document),
         # The outermost error first: errors within it may follow from it.
         key=lambda e: (len(e.absolute_path), _pointer(e.absolute_path), str(e.validator)),
         default=None,
@@ -99,6 +99,13 @@ def check_schema(document: object, schema: dict[str, Any], source: str | Path) -
     if worst is not None:
         place = _pointer(worst.absolute_path)
         raise InputError(f"at {place}: {_expectation(worst)}", source=source)
+
+
+@cache
+def _validator(schema: Callable[[], dict[str, Any]]) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(_without_references(schema(), schema()))
 
 
 def _without_references(part: Any, schema: dict[str, Any]) -> Any:
