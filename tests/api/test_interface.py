@@ -54,13 +54,8 @@ def test_help_lists_the_functions() -> None:
 @pytest.mark.slow
 def test_a_users_script_is_strictly_typed() -> None:
     # With the options of `make check`, whose cache it takes from there if there is one.
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", str(SCRIPT)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+    command = [sys.executable, "-m", "mypy", "--strict", str(SCRIPT)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stdout
 
 

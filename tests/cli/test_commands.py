@@ -67,8 +67,9 @@ def test_allocate_verify_and_predictions(tmp_path: Path, run: CommandLine) -> No
         )
     )
     arguments = ["evaluate", "--model", f"predictions:{path}", "--samples", "2", "--k", "1,2"]
-    overall = run.json(*arguments, "--arch", ROW.arch)["results"]["overall"]
-    count = sum(row.arch == ROW.arch for row in ROWS)
+    arguments += ["--arch", ROW.arch, "--family", ROW.family]
+    overall = run.json(*arguments)["results"]["overall"]
+    count = sum((row.arch, row.family) == (ROW.arch, ROW.family) for row in ROWS)
     assert overall["pass@1"] == pytest.approx(0.5 / count)
     assert overall["pass@2"] == pytest.approx(1 / count)
     assert overall["failures"] == {"invalid": 1, "no_answer": 2 * (count - 1)}

@@ -17,14 +17,8 @@ from verilocc_bench.dataset import load_raw_row, load_rows
 
 ROWS = {row.arch: row for row in sorted(load_rows("mini").rows, key=lambda r: -r.n_instructions)}
 AMD, NVIDIA = ROWS["gfx942"], ROWS["sm_80"]
-TINY = """verilocc-bench 1
-target gfx942
-registers v:2 a:0 s:8 vcc:2=vcc_lo,vcc_hi
-class V 1 v
-bb0
-%0=V_MOV_B32
-S_USE %0
-"""
+FILES = "registers v:2 a:0 s:8 vcc:2=vcc_lo,vcc_hi"
+TINY = f"verilocc-bench 1\ntarget gfx942\n{FILES}\nclass V 1 v\nbb0\n%0=A\nB %0\n"
 
 
 @pytest.fixture(name="run")

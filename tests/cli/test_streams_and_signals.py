@@ -36,7 +36,7 @@ def run(arguments: list[str], closed: str) -> subprocess.CompletedProcess[str]:
     [
         (["list", "models"], 0),
         (["evaluate", "--model", "linear-scan", "--limit", "1", "--arch", "gfx90a"], 0),
-        (["verify", "0" * 16, "nothing.json"], 2),
+        (["normalize", "nothing.mir"], 2),
         (["no-such-command"], 2),
     ],
     ids=["list", "evaluate", "an error", "usage"],

@@ -396,7 +396,7 @@ for r in requests():
 
 @pytest.mark.slow
 def test_the_number_of_processes_changes_nothing(make: Make, problem: AllocationProblem) -> None:
-    requests = [Request(problem, sample, sample << 11) for sample in range(12)]
+    requests = [Request(problem, sample, sample << 11) for sample in range(8)]
     found = []
     for processes in (1, 3):
         allocator = make(MIXED, processes=processes)

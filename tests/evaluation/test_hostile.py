@@ -85,13 +85,8 @@ def test_standard_output_is_for_results() -> None:
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
 def test_output_that_cannot_be_written_is_no_traceback(redirection: str, tmp_path: Path) -> None:
     command = f"{sys.executable} -m verilocc_bench evaluate --model linear-scan {' '.join(ONE)}"
-    found = subprocess.run(
-        ["sh", "-c", f"{command} {redirection}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    shell = ["sh", "-c", f"{command} {redirection}"]
+    found = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "Traceback" not in found.stderr
     assert "Exception ignored" not in found.stderr
     assert found.returncode == (2 if "full" in redirection else 0)

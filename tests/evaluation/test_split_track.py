@@ -35,7 +35,6 @@ from verilocc_bench.verification import Verdict, Verifier
 def test_predictions_with_edits_are_judged(tmp_path: Path) -> None:
     kernels = load_rows("mini", track="split").rows
     rows = [row for row in kernels if (row.family, row.arch) == ("gemm", "gfx942")]
-    assert rows
     lines = []
     for row in rows:
         problem = AllocationProblem.from_text(row.normalized)
@@ -48,14 +47,15 @@ def test_predictions_with_edits_are_judged(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text("\n".join(lines) + "\n")
     command = ["evaluate", "--model", f"predictions:{path}", "--track", "split"]
-    command += ["--arch", "gfx942", "--family", "gemm", "--samples", "2", "--output-path", str(tmp_path / "out")]
+    command += ["--arch", "gfx942", "--family", "gemm", "--samples", "2"]
+    command += ["--output-path", str(tmp_path / "out")]
     assert main(command) == 0
     samples = [
         json.loads(line)
         for line in (tmp_path / "out/samples.jsonl").read_text().split("\n")
         if line
     ]
-    assert [sample["valid"] for sample in samples] == [True, False] * len(rows)
+    assert [sample["valid"] for sample in samples] == [True, False] * len(rows) != []
     kinds = {f["kind"] for sample in samples for f in sample["verdict"]["findings"]}
     assert kinds == {"wrong_value"}
 

@@ -503,15 +503,8 @@ def test_memory_stays_small(arena: Arena, tmp_path: Path) -> None:
     with (huge / "answers.jsonl").open("wb") as file:
         file.truncate(2 * GIB)
     for folder in (bomb, huge):
-        command = [
-            sys.executable,
-            "-c",
-            SCRIPT,
-            str(folder),
-            str(tmp_path / "out"),
-            arena.board.hash,
-            str(arena.folder),
-        ]
+        command = [sys.executable, "-c", SCRIPT, str(folder), str(tmp_path / "out")]
+        command += [arena.board.hash, str(arena.folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr[-2000:]
         kind, peak = done.stdout.split()

@@ -438,7 +438,7 @@ def test_places_in_a_plot() -> None:
         score = (share * quality, None, None)
         return EntryFigures(9, 9, passed, 1.0, None, None, None, None, None, None, score)
 
-    entries = read_entries(Path(render.__file__).parent / "entries" / "mini")[:3]
+    entries = read_entries(ENTRIES / "mini-expert")[:3]
     values = [(0.9, 0.2), (1.0, 0.95), (0.5, 0.4)]
     plot = scatter_plot(
         entries,
@@ -458,7 +458,7 @@ def test_places_in_a_plot() -> None:
 
 
 def test_own_entries_are_ranked_by_score_and_equal_ones_share_a_place() -> None:
-    entries = read_entries(Path(render.__file__).parent / "entries" / "mini")
+    entries = read_entries(ENTRIES / "mini")
     board = next(each for each in boards_module.boards() if each.name == "mini")
     page = BoardPage(board, entries, [board])
     assert all(section.meaning for section in page.sections)  # words for every kind
@@ -483,11 +483,11 @@ def name_of(entry: BoardEntry) -> str:
 
 
 def test_a_copy_of_a_base_line_is_marked(tmp_path: Path) -> None:
-    document = json.loads((ENTRIES / "mini" / "linear-scan.json").read_text())
+    document = json.loads((ENTRIES / "mini-expert" / "linear-scan.json").read_text())
     (tmp_path / "own.json").write_text(document_text(document))
     document["submission"] |= {"name": "Mine", "authors": ["Me"]}
     (tmp_path / "copy.json").write_text(document_text(document))
-    (board,) = (each for each in boards_module.boards() if each.name == "mini")
+    (board,) = (each for each in boards_module.boards() if each.name == "mini-expert")
     page = BoardPage(board, read_entries(tmp_path), [board])
     assert pages.board_page(page).count("every figure is that of linear-scan") == 1
 

@@ -242,17 +242,9 @@ def test_copies_of_one_label_and_the_other_are_counted_together(
     copied: tuple[str | None, ...], marks: list[str]
 ) -> None:
     verdicts = [
-        FunctionVerdict(
-            str(number),
-            (Sample(0, True),),
-            None,
-            1,
-            1,
-            {} if name is None else {name: 1, EITHER: 1},
-            None,
-            0,
-        )
+        FunctionVerdict(str(number), (Sample(0, True),), None, 1, 1, copies, None, 0)
         for number, name in enumerate(copied)
+        for copies in [{} if name is None else {name: 1, EITHER: 1}]
     ]
     submission = mock.Mock(samples=1)
     assert [mark["kind"] for mark in _marks(submission, verdicts, [])] == marks
