@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -45,7 +44,10 @@ def read_columns(path: Path) -> tuple[ParquetColumns, int]:
 
 def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iterator[str]:
     """The differences between some columns and the fields of a class of rows."""
-    expected = _expected_columns(row_type)
+    expected: ParquetColumns = {}
+    for name, hint in get_type_hints(row_type).items():
+        alternatives = [a for a in (get_args(hint) or (hint,)) if a is not types.NoneType]
+        expected[name] = _ARROW_TYPES[alternatives[0]], hint not in _ARROW_TYPES
     for name, (kind, nullable) in expected.items():
         found = columns.get(name)
         wanted = f"{kind}{'' if nullable else ' not null'}"
@@ -59,15 +61,6 @@ def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iter
             yield f"the column {name!r} does not belong to {row_type.__name__}"
     if set(columns) == set(expected) and list(columns) != list(expected):
         yield f"the columns are not in the order of {row_type.__name__}"
-
-
-@cache
-def _expected_columns(row_type: type[Row | RawRow]) -> ParquetColumns:
-    expected: ParquetColumns = {}
-    for name, hint in get_type_hints(row_type).items():
-        alternatives = [a for a in (get_args(hint) or (hint,)) if a is not types.NoneType]
-        expected[name] = _ARROW_TYPES[alternatives[0]], hint not in _ARROW_TYPES
-    return expected
 
 
 def stream_rows(

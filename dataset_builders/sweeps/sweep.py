@@ -115,15 +115,9 @@ class AxisProduct:
     def _draws(self, drawn: Axis) -> Iterator[tuple[ParameterValue, ...]]:
         for turn in itertools.count():
             seed = f"{self.kernel} {self.label} {' '.join(drawn.names)} {turn}"
-            yield from _shuffled(drawn, seed)
-
-
-@cache
-def _shuffled(drawn: Axis, seed: str) -> tuple[tuple[ParameterValue, ...], ...]:
-    def rank(value: tuple[ParameterValue, ...]) -> bytes:
-        return hashlib.sha256(f"{seed} {value!r}".encode()).digest()
-
-    return tuple(sorted(drawn.values, key=rank))
+            yield from sorted(
+                drawn.values, key=lambda v: hashlib.sha256(f"{seed} {v!r}".encode()).digest()
+            )
 
 
 def fixed(kernel: str, **parameters: ParameterValue) -> AxisProduct:
@@ -158,23 +152,21 @@ class Sweep:
 
 @cache
 def _points(sweep: Sweep, archs: tuple[ArchitectureName, ...]) -> tuple[SweepPoint, ...]:
-    turns = itertools.zip_longest(*(lane for arch in archs for lane in _lanes(sweep, arch)))
+    lanes: list[tuple[SweepPoint, ...]] = []
+    for arch in archs:
+        points = dict.fromkeys(p for product in sweep.products for p in product.points(arch))
+        if sweep.order == "listed":
+            lanes.append(tuple(points))
+            continue
+        by_family: dict[str, list[SweepPoint]] = {}
+        for point in points:
+            by_family.setdefault(point.family, []).append(point)
+        lanes += (
+            tuple(sorted(by_family[family], key=lambda point: point.digest))
+            for family in sorted(by_family)
+        )
+    turns = itertools.zip_longest(*lanes)
     return tuple(point for turn in turns for point in turn if point is not None)
-
-
-@cache
-def _lanes(sweep: Sweep, arch: ArchitectureName) -> tuple[tuple[SweepPoint, ...], ...]:
-    """The points for an architecture, by family where they are shuffled."""
-    points = dict.fromkeys(p for product in sweep.products for p in product.points(arch))
-    if sweep.order == "listed":
-        return (tuple(points),)
-    by_family: dict[str, list[SweepPoint]] = {}
-    for point in points:
-        by_family.setdefault(point.family, []).append(point)
-    return tuple(
-        tuple(sorted(by_family[family], key=lambda point: point.digest))
-        for family in sorted(by_family)
-    )
 
 
 # What one would write: nothing, mostly; everything that a thread can name; or
