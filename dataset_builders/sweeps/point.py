@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from dataset_builders.kernels.specifications import (
@@ -47,10 +47,6 @@ class Parameters(Mapping[str, ParameterValue]):
     """An immutable mapping, sorted by name, that is a JSON object."""
 
     entries: tuple[tuple[str, ParameterValue], ...]
-    _by_name: dict[str, ParameterValue] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", dict(self.entries))
 
     @classmethod
     def of(cls, values: Mapping[str, ParameterValue]) -> Parameters:
@@ -58,10 +54,13 @@ class Parameters(Mapping[str, ParameterValue]):
         return cls(tuple(sorted(values.items())))
 
     def __getitem__(self, name: str) -> ParameterValue:
-        return self._by_name[name]
+        for entry, value in self.entries:
+            if entry == name:
+                return value
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
+        return (name for name, _ in self.entries)
 
     def __len__(self) -> int:
         return len(self.entries)

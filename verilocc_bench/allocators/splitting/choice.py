@@ -137,7 +137,7 @@ class _PlanProgram:
         solver.parameters.linearization_level = 2
         status = solver.solve(model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            raise AllocationFailed(f"live-range splitting has no plan: {solver.status_name(status)}")
+            raise AllocationFailed(f"no plan to split live ranges: {solver.status_name(status)}")
         self.planner.last = variables.values(solver)
         short = sum(solver.value(variable) for variable in missing)
         return SplitPlan(
