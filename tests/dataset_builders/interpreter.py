@@ -29,13 +29,17 @@ _GUARD_BYTES = 1 << 14
 _GUARD_VALUE = 0xFF
 
 
-def patch_once() -> None:
-    """From now on the language is patched once for each function, and not at every call of it.
+def hasten() -> None:
+    """From now on the interpreter leaves out what takes three quarters of its time.
 
-    That takes half of the time otherwise. The process can compile nothing any more.
+    It patches the language once for each function, not at every call: the process can compile
+    nothing any more. And it does sums of integers once, like compiled code, not in 64 bits too.
     """
     from triton.runtime import interpreter
 
+    interpreter.interpreter_builder.options = interpreter.InterpreterOptions(
+        sanitize_overflow=False
+    )
     patch = interpreter._patch_lang
 
     @functools.cache
