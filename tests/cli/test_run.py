@@ -79,7 +79,7 @@ def test_work_groups_with_numbers_other_than_0_are_executed(
     ("start", "spoilt"),
     [
         ("fe33", {"%15": "s6"}),  # a band's tiles, which the bands after the first one need
-        ("4466", {"%40": "s6"}),  # the same in the third band
+        pytest.param("4466", {"%40": "s6"}, marks=pytest.mark.exhaustive),  # in the third band
         ("c5b9", {"%18": "s14"}),  # a small number in a pointer's lower half
     ],
 )

@@ -55,7 +55,7 @@ def test_a_run_that_is_killed_twice_ends_like_any_other(
     whole, killed, log = (tmp_path / name for name in ("whole", "killed", "log"))
     assert main(command(*limits, "--output-path", str(whole))) == 0
     monkeypatch.setenv(LOG, str(log))
-    environment |= {LOG: str(log), SLOW_SECONDS: "0.004"}
+    environment |= {LOG: str(log), SLOW_SECONDS: "0.05"}
     arguments = command(*limits, "--output-path", str(killed))
     program = [sys.executable, "-m", "verilocc_bench", *arguments, "--jobs", "2"]
     seed = random.randrange(1 << 30)

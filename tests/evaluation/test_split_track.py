@@ -50,11 +50,8 @@ def test_predictions_with_edits_are_judged(tmp_path: Path) -> None:
     command += ["--arch", "gfx942", "--family", "gemm", "--samples", "2"]
     command += ["--output-path", str(tmp_path / "out")]
     assert main(command) == 0
-    samples = [
-        json.loads(line)
-        for line in (tmp_path / "out/samples.jsonl").read_text().split("\n")
-        if line
-    ]
+    lines = (tmp_path / "out/samples.jsonl").read_text().splitlines()
+    samples = [json.loads(line) for line in lines if line]
     assert [sample["valid"] for sample in samples] == [True, False] * len(rows) != []
     kinds = {f["kind"] for sample in samples for f in sample["verdict"]["findings"]}
     assert kinds == {"wrong_value"}

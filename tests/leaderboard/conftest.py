@@ -35,7 +35,7 @@ class Here:
 def _judged_here() -> Iterator[None]:
     """A process of its own for each revalidation takes longer than what it judges.
 
-    The tests that start the command have a real pool.
+    A test of what is submitted and reviewed has a real pool.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(revalidate, "process_pool", lambda jobs: Here())

@@ -215,7 +215,7 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
     ),
     "many lines": (raw(lambda text: text * 2_000), "answers", "more than the [0-9,]* bytes"),
     "a gzip bomb": (
-        packed(lambda _: gzip.compress(bytes(200_000_000), 9)),
+        packed(lambda _: gzip.compress(bytes(20_000_000), 9)),
         "answers",
         "more than the [0-9,]* bytes",
     ),
@@ -502,14 +502,13 @@ def test_memory_stays_small(arena: Arena, tmp_path: Path) -> None:
     huge = submitted(arena).write(tmp_path / "huge")
     with (huge / "answers.jsonl").open("wb") as file:
         file.truncate(2 * GIB)
-    for folder in (bomb, huge):
-        command = [sys.executable, "-c", SCRIPT, str(folder), str(tmp_path / "out")]
-        command += [arena.board.hash, str(arena.folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == 0, done.stderr[-2000:]
-        kind, peak = done.stdout.split()
-        assert kind == "answers"
-        assert int(peak) < GIB // 1024
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "out"), arena.board.hash]
+    command += [str(arena.folder), str(bomb), str(huge)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *found, peak = done.stdout.split()
+    assert found == ["answers", "answers"]
+    assert int(peak) < GIB // 1024
 
 
 def test_a_file_that_is_too_large_is_not_read(arena: Arena, tmp_path: Path) -> None:
@@ -526,12 +525,13 @@ import sys
 from pathlib import Path
 from leaderboard import examining, revalidate
 from leaderboard.boards import Board
-folder, output, digest, copy = sys.argv[1:]
+output, digest, copy, *folders = sys.argv[1:]
 board = Board("small", copy, "assign", "test", 6, digest)
 examining.boards = lambda: (board,)
-document = revalidate.revalidate(Path(folder), Path(output), dataset=copy)
+for folder in folders:
+    document = revalidate.revalidate(Path(folder), Path(output), dataset=copy)
+    print(document["refusals"][0]["kind"])
 # Not ru_maxrss: Linux carries that over from the process that started this one.
 status = Path("/proc/self/status").read_text()
-peak = status.split("VmHWM:")[1].split()[0]
-print(document["refusals"][0]["kind"], peak)
+print(status.split("VmHWM:")[1].split()[0])
 """

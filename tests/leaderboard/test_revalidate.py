@@ -100,7 +100,7 @@ def test_it_finds_what_evaluate_finds(arena: Arena, tmp_path: Path) -> None:
 
 
 def test_the_order_of_samples_decides_nothing(arena: Arena, tmp_path: Path) -> None:
-    found = drawn(arena, 10)
+    found = drawn(arena, 4)
     first = check(found.write(tmp_path / "one"), tmp_path / "out-one")
     for seed in range(2):
         random.Random(seed).shuffle(found.lines)

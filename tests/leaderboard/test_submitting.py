@@ -216,10 +216,8 @@ def test_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     output = tmp_path / "out"
     assert main(["submit", str(folder), "--output", str(output)]) == 0
     written = output / "submissions" / "small" / "colored-graphs"
-    assert sorted(path.name for path in written.iterdir()) == [
-        "answers.jsonl.gz",
-        "submission.yaml",
-    ]
+    names = sorted(path.name for path in written.iterdir())
+    assert names == ["answers.jsonl.gz", "submission.yaml"]
     packed = (written / "answers.jsonl.gz").read_bytes()
     assert gzip.decompress(packed) == (folder / "answers.jsonl").read_bytes()
     assert sorted(path.name for path in folder.iterdir()) == before
@@ -239,10 +237,13 @@ def test_names_that_look_alike_have_one_place() -> None:
 
 COMMANDS = """
 import contextlib, json, sys
-from leaderboard import boards, drafting, examining, render, review
+from concurrent.futures import ThreadPoolExecutor
+from leaderboard import boards, drafting, examining, render, revalidate, review
 from verilocc_bench.cli import main
 review.EXECUTED = 1  # executing an answer takes seconds
-board, commands = json.loads(sys.argv[1])
+board, threads, commands = json.loads(sys.argv[1])
+if threads:
+    revalidate.process_pool = ThreadPoolExecutor
 for module in (boards, drafting, examining, render):
     module.boards = lambda: (boards.Board(**board),)
 for program, *arguments in commands:
@@ -254,10 +255,13 @@ for program, *arguments in commands:
 
 
 def told(
-    arena: Arena, hub: LocalHub, home: Path, *commands: list[str], **more: Any
+    arena: Arena, hub: LocalHub, home: Path, *commands: list[str], threads: bool = True, **more: Any
 ) -> list[tuple[int, str]]:
-    """The status of each command, and what it says: all in one process on the small board."""
-    work = json.dumps([asdict(arena.board), commands])
+    """The status of each command, and what it says: all in one process on the small board.
+
+    With `threads`, these judge; a process for each revalidation takes longer than what it judges.
+    """
+    work = json.dumps([asdict(arena.board), threads, commands])
     done = hub.python(home, "-c", COMMANDS, work, **more)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Traceback" not in done.stdout + done.stderr
@@ -285,7 +289,8 @@ def test_from_a_run_to_the_hub(arena: Arena, run: Path, hub: LocalHub, tmp_path:
     place = ["--dataset", str(arena.folder)]
     review = ["review", "1", *place, "--output", str(output), "--comment", "--merge"]
     render = ["render", str(output), "--output", str(site), *place]
-    reviewed, rendered, again = told(arena, hub, home, review, render, ["submit", str(folder)])
+    commands = review, render, ["submit", str(folder)]
+    reviewed, rendered, again = told(arena, hub, home, *commands, threads=False)
     assert reviewed[0] == 0
     assert reviewed[1].startswith("## Accepted")
     document = json.loads((output / REVALIDATION).read_text())
