@@ -73,10 +73,7 @@ def split_of(sweep_name: str, point: SweepPoint | ExpertPoint) -> str:
 
 def set_aside(point: SweepPoint) -> str | None:
     """The generalization split whose rule a point meets first; None if it meets none."""
-    for split, rule in _RULES.items():
-        if rule(point):
-            return split
-    return None
+    return next((split for split, rule in _RULES.items() if rule(point)), None)
 
 
 def _has_unseen_tile(point: SweepPoint) -> bool:
