@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.sampling import in_turns
 from verilocc_bench.machine import fields
 from verilocc_bench.machine.code_rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.disassembly import parse_instruction
@@ -179,11 +180,10 @@ def test_every_shape_and_type_is_the_matrix_product(ins: MatrixInstruction) -> N
     np.testing.assert_array_equal(got, pack_result(ins, product(a, b, c)))
 
 
-FLOATS = [p for p in ALL if p.values[0].left is not Format.I8]
+FLOATS = [ins for (ins,) in (each.values for each in ALL) if ins.left is not Format.I8]
 
 
-@pytest.mark.parametrize("ins", FLOATS)
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("ins", "special"), in_turns(FLOATS, [np.nan, np.inf, -np.inf]))
 def test_nan_and_infinities_reach_their_row_and_column_alone(
     ins: MatrixInstruction, special: float
 ) -> None:
