@@ -17,6 +17,7 @@ from leaderboard.drafting import command_of, draft, name_of
 from leaderboard.packing import path_of
 from leaderboard.revalidate import COMMENT, REVALIDATION
 from leaderboard.revalidate import main as revalidate_main
+from tests.hub.clients import python
 from tests.hub.look import ask, edit, look
 from tests.hub.server import LocalHub
 from tests.leaderboard.submissions import Arena, arena, arena_folder, submitted
@@ -262,7 +263,7 @@ def told(
     With `threads`, these judge; a process for each revalidation takes longer than what it judges.
     """
     work = json.dumps([asdict(arena.board), threads, commands])
-    done = hub.python(home, "-c", COMMANDS, work, **more)
+    done = python(hub, home, "-c", COMMANDS, work, **more)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Traceback" not in done.stdout + done.stderr
     parts = (part.rsplit("\x1e", 1) for part in done.stdout.split("\x1d")[:-1])
