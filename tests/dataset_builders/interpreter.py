@@ -37,9 +37,8 @@ def hasten() -> None:
     """
     from triton.runtime import interpreter
 
-    interpreter.interpreter_builder.options = interpreter.InterpreterOptions(
-        sanitize_overflow=False
-    )
+    options = interpreter.InterpreterOptions(sanitize_overflow=False)
+    interpreter.interpreter_builder.options = options
     patch = interpreter._patch_lang
 
     @functools.cache

@@ -55,15 +55,12 @@ TEST_SM = "data/sm_80/mha/test-00000-of-00001.parquet"
 FIRST_SHARD = "data/sm_80/gemm/validation-00000-of-00002.parquet"
 
 
-@pytest.fixture(autouse=True)
-def _splits_of_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder has splits of its own, where mini is all one."""
-    monkeypatch.setattr(lists_check, "split_of", lambda _, point: SPLITS[point.group])
-
-
 @pytest.fixture(scope="module", autouse=True)
-def _equal_rows_once() -> Iterator[None]:
-    """What is wrong with a row but its labels is kept: most tests ask about the same rows."""
+def _patched() -> Iterator[None]:
+    """The folder has splits of its own, where mini is all one.
+
+    What is wrong with a row but its labels is kept: most tests ask about the same rows.
+    """
     plain, known = check.row_problems, dict[Any, list[RowProblem]]()
 
     def row_problems(row: Row, *rest: Any, labels: bool) -> Iterable[RowProblem]:
@@ -75,6 +72,7 @@ def _equal_rows_once() -> Iterator[None]:
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists_check, "split_of", lambda _, point: SPLITS[point.group])
         patch.setattr(check, "row_problems", row_problems)
         yield
 
