@@ -16,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import gc
 import hashlib
-import operator
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -37,7 +36,6 @@ from numba.core.untyped_passes import InlineClosureLikes
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _HERE = Path(__file__)
-_OPERATORS = frozenset(each for each in vars(operator).values() if callable(each))
 _IDLE_PASSES = (InlineClosureLikes, NopythonRewrites)
 
 
@@ -110,7 +108,7 @@ def _without_collection() -> Iterator[None]:
 
 @contextmanager
 def _types_remembered() -> Iterator[None]:
-    """Numba looks for the type of an operator's result among dozens of rules, each time anew.
+    """Numba looks for the type of a function's result among dozens of rules, each time anew.
 
     Whoever asks for this has numba's lock.
     """
@@ -119,7 +117,7 @@ def _types_remembered() -> Iterator[None]:
     ask = function.get_call_type
 
     def get_call_type(self: Any, context: object, arguments: Any, keywords: Any) -> object:
-        if keywords or self.typing_key not in _OPERATORS:
+        if keywords:
             return ask(self, context, arguments, keywords)
         key = self, *arguments
         if key not in known:
@@ -136,6 +134,12 @@ def _types_remembered() -> Iterator[None]:
 class _Pipeline(CompilerBase):  # type: ignore[misc]
     """Numba's passes but for two: here no function has closures or sums of whole arrays."""
 
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        if library is None:
+            library = _Whole(target.codegen(), "compiled")
+            library.enable_object_caching()
+        super().__init__(typing, target, library, *rest)
+
     def define_pipelines(self) -> list[Any]:
         """The one way to compile."""
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -150,11 +154,27 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
-        """Adds what the code calls."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        """Leaves to those that link the part what it calls."""
         self._finalized = True
+
+
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
+    """Code that Python calls, with each of its parts once."""
+
+    def finalize(self) -> None:
+        """Links all parts, optimizes and loads."""
+        libraries = list(dict.fromkeys(self._linking_libraries))
+        for part in libraries:  # those that a part brings come behind it
+            if isinstance(part, _Part):
+                brought = dict.fromkeys(part._linking_libraries)
+                libraries += [each for each in brought if each not in libraries]
+        self._linking_libraries: list[Any] = libraries
+        super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        # Numba optimizes twice, for counted references that are not here.
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
 
 
 def _part(dispatcher: Any, signature: object) -> object:

@@ -19,8 +19,12 @@ def inner(number):
     return number + 1
 
 @compiled
-def outer(number):
+def middle(number):
     return inner(number) * 2
+
+@compiled
+def outer(number):
+    return middle(number) - inner(number) + 5
 
 (part,) = [outer(4)] and inner.overloads.values()
 print(type(part.library).__name__, inner(1), outer(1))
@@ -53,11 +57,11 @@ print(*sorted(called_by(2)), *called_by(1))
 
 
 def test_a_function_is_compiled_once(tmp_path: Path) -> None:
-    """A part of other code becomes whole when Python calls it; later processes take what is kept.
+    """A part, and a part of a part, become whole when Python calls them; what is kept is taken.
 
     Of two that begin at once one compiles.
     """
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["_Part 2 4", "JITCodeLibrary", "[12, 0] [12, 1] [12, 1]"]
+    assert done.stdout.splitlines() == ["_Part 2 7", "_Whole", "[12, 0] [12, 1] [12, 1]"]
