@@ -393,7 +393,7 @@ def _store(
 
 def _typed(value: Any, kind: str) -> Any:
     letter, width = kind[0], int(kind[1:])
-    if isinstance(value, Denormal):
+    if isinstance(value, Denormal) or (value.kind == letter and value.width == width):
         return value
     if value.kind == "f" and letter == "f" and value.width != width:
         return convert(value, "f", width)  # a constant such as INF

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from operator import add, and_, mul, or_, sub, xor
 from typing import Any
 
 from tests.machine import pseudocode_numbers as numbers
@@ -54,6 +55,11 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
+_INTEGER: dict[str, Callable[[int, int], int]] = {
+    "+": add, "-": sub, "*": mul, "&": and_, "|": or_, "^": xor,
+}  # fmt: skip
+
+
 def binary(operator: str, left: Any, right: Any, environment: Environment) -> Number:
     if isinstance(right, Denormal):
         return of_bool(numbers.is_denormal(left))
@@ -73,11 +79,7 @@ def binary(operator: str, left: Any, right: Any, environment: Environment) -> Nu
     kind = left.kind if left.width >= right.width else right.kind
     if kind == "b":
         kind = "u"
-    a, b = left.integer, right.integer
-    results = {
-        "+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b,
-    }  # fmt: skip
-    return Number(kind, width, bits_of(results[operator], width))
+    return Number(kind, width, bits_of(_INTEGER[operator](left.integer, right.integer), width))
 
 
 def _shift(operator: str, left: Number, right: Number) -> Number:
@@ -88,7 +90,7 @@ def _shift(operator: str, left: Number, right: Number) -> Number:
 def _python_value(number: Number) -> Any:
     """Something that Python compares as numbers compare; NaN as a float NaN."""
     if number.kind != "f":
-        return as_fraction(number)
+        return as_fraction(number) if number.kind == "x" else number.integer
     sign = -1.0 if number.bits >> (number.width - 1) else 1.0
     if numbers.is_nan(number):
         return math.nan

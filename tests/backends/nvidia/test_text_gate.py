@@ -32,6 +32,7 @@ from verilocc_bench.backends.nvidia.context_code import with_contexts
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
+from verilocc_bench.backends.nvidia.one_listing import parted
 from verilocc_bench.backends.nvidia.read import (
     GatedFunction,
     disassembled_function,
@@ -40,7 +41,7 @@ from verilocc_bench.backends.nvidia.read import (
 from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
-from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
+from verilocc_bench.backends.nvidia.tools import code_and_life_ranges, disassemble, life_ranges
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import (
@@ -100,6 +101,22 @@ def test_the_listings_are_those_of_the_tools() -> None:
         assert [line.rstrip() for line in text.splitlines()] == lines
     assert load_kernel(cubin, "<cubin>")[1] == gated()
     load_kernel(assembled(PRODUCT), "<cubin>")[1].normalized(LIMIT)
+
+
+@pytest.mark.slow
+def test_one_run_of_nvdisasm_gives_both_listings() -> None:
+    """Where an instruction is missing that is no NOP at the end, there is none."""
+    cubin = assembled(LOOP)
+    kernel = read_cubin(cubin).kernels[0]
+    both, code = code_and_life_ranges(cubin), cubin[kernel.code_offset :][: kernel.code_size]
+    found = parted(both, {kernel.name: code})
+    assert found is not None
+    assert parse_sass(found[0]) == parse_sass(disassemble(cubin))
+    assert parse_life_ranges(found[1])[kernel.name] == gated().ranges
+    assert parted(both, {kernel.name: code[:-8] + bytes(8)}) is None
+    lines = both.splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if "/*0020*/" in line)
+    assert parted("".join(lines[:at] + lines[at + 2 :]), {kernel.name: code}) is None
 
 
 def negated(instruction: Instruction) -> Instruction:

@@ -21,10 +21,11 @@ from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, parse_life_ranges
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
+from verilocc_bench.backends.nvidia.one_listing import parted
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
-from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
+from verilocc_bench.backends.nvidia.tools import code_and_life_ranges, disassemble, life_ranges
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 from verilocc_bench.ir import print_function
 
@@ -101,8 +102,11 @@ def load_kernel(
     cubin = _read_cubin(data, source)
     kernel = cubin.kernel(name, source)
     data, selection = _with_new_header(data), _selection(cubin, [kernel])
-    function = _parse_code(disassemble(data, source, selection), kernel, source)
-    text = life_ranges(_with_jumps(data, kernel, function), source, selection)
+    code, text = _listings(data, source, [kernel], selection)
+    function = _parse_code(code, kernel, source)
+    jumping = _with_jumps(data, kernel, function)
+    if text is None or jumping != data:
+        text = life_ranges(jumping, source, selection)
     return kernel, _Gate(data, source, cubin).gated(kernel, function, text)
 
 
@@ -111,8 +115,9 @@ def load_kernels(
 ) -> Iterator[tuple[CubinKernel, GatedFunction | str]]:
     """Each kernel of a cubin, or the reason why it cannot be read.
 
-    nvdisasm runs twice, and more often only if it fails. Raises InputError if the
-    data is not a whole cubin for a known architecture, and MissingExtraError without nvdisasm.
+    nvdisasm runs once, and again for a cubin with jumps that are calls, or if it fails. Raises
+    InputError if the data is not a whole cubin for a known architecture, and MissingExtraError
+    without nvdisasm.
     """
     cubin = _read_cubin(data, source)
     yield from _load_group(_with_new_header(data), source, cubin, cubin.kernels)
@@ -123,13 +128,16 @@ def _load_group(
 ) -> Iterator[tuple[CubinKernel, GatedFunction | str]]:
     selection = _selection(cubin, kernels)
     try:
-        code = _sections(disassemble(data, source, selection))
+        listing, text = _listings(data, source, kernels, selection)
+        code = _sections(listing)
         functions = [_parsed(code, kernel, source) for kernel in kernels]
         jumping = data
         for kernel, function in zip(kernels, functions, strict=True):
             if not isinstance(function, str):
                 jumping = _with_jumps(jumping, kernel, function)
-        ranges = _sections(life_ranges(jumping, source, selection))
+        if text is None or jumping != data:
+            text = life_ranges(jumping, source, selection)
+        ranges = _sections(text)
     except MissingExtraError:
         raise
     except InputError as error:
@@ -151,6 +159,20 @@ def _load_group(
             yield kernel, rejection.reason
         except InputError as error:
             yield kernel, error.message
+
+
+def _listings(
+    data: bytes, source: str | Path, kernels: Sequence[CubinKernel], selection: Sequence[int]
+) -> tuple[str, str | None]:
+    """What nvdisasm prints with encodings, and with life ranges: None if that must be asked for."""
+    code = {each.name: data[each.code_offset :][: each.code_size] for each in kernels}
+    try:
+        both = parted(code_and_life_ranges(data, source, selection), code)
+    except MissingExtraError:
+        raise
+    except InputError:  # perhaps it is the life ranges alone that fail
+        both = None
+    return both or (disassemble(data, source, selection), None)
 
 
 def _with_jumps(data: bytes, kernel: CubinKernel, function: SassFunction) -> bytes:

@@ -148,6 +148,14 @@ def life_ranges(cubin: bytes, source: str | Path | None = None, symbols: Sequenc
     return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source, symbols)
 
 
+def code_and_life_ranges(
+    cubin: bytes, source: str | Path | None = None, symbols: Sequence[int] = ()
+) -> str:
+    """What `disassemble` and `life_ranges` say in one text (`one_listing`). Raises their errors."""
+    options = dict.fromkeys((*CUDA_OPTIONS["nvdisasm"], *CUDA_OPTIONS["nvdisasm life ranges"]))
+    return _disassemble(cubin, [*options], source, symbols)
+
+
 def extract_cubins(data: bytes, source: str | Path | None = None) -> list[tuple[str, bytes]]:
     """The cubins of a fat binary, or of a host's file that holds some: (architecture, cubin).
 
