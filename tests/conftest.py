@@ -16,11 +16,13 @@ import functools
 import gc
 import hashlib
 import os
+import pickle
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 # Tests run in several processes: threads of one would wait for the cores of another, and torch's
 # wait busily. Programs that tests start inherit this.
@@ -30,14 +32,23 @@ import pytest
 
 from tests.command_line import CommandLine
 from tests.sampling import is_further
+from verilocc_bench import tool_process
+from verilocc_bench.backends.amdgpu import tools as amdgpu_tools
+from verilocc_bench.backends.amdgpu.recovery import assembler
 from verilocc_bench.backends.nvidia import tools as cuda_tools
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, find_tool
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
+from verilocc_bench.machine import disassembly
 
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("benchmarks", "examples", "hub", "report", "training")
 SLOW_FIXTURES = {"cuda", "llc"}
+SHARED_TOOLS = re.compile(
+    r"(/usr|.*/nvidia/cu)\S*/bin/(llc|llvm-mc|llvm-objdump|nvdisasm|ptxas)(-22)?"
+)
+MADE = ("kernel.cubin", "kernel.out", "output")
+"""The files that these tools write."""
 
 gc.disable()  # while modules are imported, hardly anything becomes garbage
 
@@ -73,31 +84,40 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _disassembled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What nvdisasm says of a cubin is kept for all tests of all processes.
+def _tools_run_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a compiler or disassembler makes of a file is kept for all tests of all processes.
 
-    It takes a third of a second to say anything, and tests ask it about the same cubins.
+    nvdisasm takes a third of a second to say anything, and tests ask about the same files.
     Tests of the call itself undo this by `__wrapped__`.
     """
-    plain = cuda_tools._disassemble
-    kept = tmp_path_factory.getbasetemp()
-    kept = (kept.parent if "PYTEST_XDIST_WORKER" in os.environ else kept) / "disassembled"
+    plain, kept = tool_process.run_tool, tmp_path_factory.getbasetemp()
+    kept = (kept.parent if "PYTEST_XDIST_WORKER" in os.environ else kept) / "tools"
     kept.mkdir(exist_ok=True)
 
     @functools.wraps(plain)
-    def disassemble(
-        cubin: bytes, options: Sequence[str], source: str | Path | None, symbols: Sequence[int]
-    ) -> str:
-        if "VERILOCC_BENCH_NVDISASM" in os.environ:
-            return plain(cubin, options, source, symbols)
-        find_tool("nvdisasm")  # an error if it is not there
-        asked = repr((options, tuple(symbols))).encode()
-        path = kept / hashlib.sha256(asked + b"\0" + cubin).hexdigest()
+    def run_tool(
+        tool: Path, arguments: Sequence[str], folder: Path, *rest: Any, **given: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        read = {each for each in arguments if (folder / each).is_file()}
+        if not SHARED_TOOLS.fullmatch(str(tool)) or len(read) != 1:
+            return plain(tool, arguments, folder, *rest, **given)
+        asked = repr((tool, [each for each in arguments if each not in read])).encode()
+        content = b"\0".join((asked, *((folder / each).read_bytes() for each in read)))
+        path = kept / hashlib.sha256(content).hexdigest()
         if not path.exists():
-            write_atomically(path, plain(cubin, options, source, symbols))
-        return path.read_bytes().decode()
+            done = plain(tool, arguments, folder, *rest, **given)
+            if done.returncode:
+                return done
+            written = {each for each in arguments if (folder / each).is_file()} - read
+            made = {each: (folder / each).read_bytes() for each in written}
+            write_atomically(path, pickle.dumps((done, made)))
+        done, made = pickle.loads(path.read_bytes())
+        for name, data in made.items():
+            (folder / name).write_bytes(data)
+        return done
 
-    cuda_tools._disassemble = disassemble
+    for module in (amdgpu_tools, assembler, cuda_tools, disassembly):
+        module.run_tool = run_tool
 
 
 def find_llc() -> str | None:

@@ -1,4 +1,4 @@
-"""The local Hub for these tests too; judging in this process."""
+"""The local Hub for these tests too, and an arena; judging in this process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 from leaderboard import revalidate
 from tests.hub.fixtures import hub, hub_server
+from tests.leaderboard.submissions import arena, arena_folder
 
-__all__ = ["hub", "hub_server"]
+__all__ = ["arena", "arena_folder", "hub", "hub_server"]
 
 
 class Here:

@@ -19,21 +19,11 @@ from leaderboard.answer_lines import byte_limits
 from leaderboard.comment import plain
 from leaderboard.judging import judge_function
 from leaderboard.revalidate import COMMENT, REVALIDATION
-from tests.leaderboard.submissions import (
-    Arena,
-    arena,
-    arena_folder,
-    check,
-    kinds,
-    messages,
-    submitted,
-)
+from tests.leaderboard.submissions import Arena, check, kinds, messages, submitted
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation import parse_prediction
 from verilocc_bench.verification import Verifier
-
-__all__ = ["arena", "arena_folder"]
 
 Spoil = Callable[[Path, Arena], None]
 GIB = 1 << 30

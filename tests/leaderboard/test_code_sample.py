@@ -12,12 +12,10 @@ from leaderboard.boards import Board
 from leaderboard.rendering.entries import BoardEntry
 from leaderboard.rendering.pages import BoardPage, board_page, entry_page
 from leaderboard.revalidate import COMMENT
-from tests.leaderboard.submissions import Arena, arena, arena_folder, check, submitted
+from tests.leaderboard.submissions import Arena, check, submitted
 from verilocc_bench.evaluation.code_source import CodeSource
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["arena", "arena_folder"]
 
 
 def test_answers_are_counted_and_shown(

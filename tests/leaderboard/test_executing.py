@@ -11,14 +11,12 @@ import pytest
 
 from leaderboard import executing
 from leaderboard.revalidate import COMMENT
-from tests.leaderboard.submissions import Arena, arena, arena_folder, check, kinds, submitted
+from tests.leaderboard.submissions import Arena, check, kinds, submitted
 from verilocc_bench.dataset import load_raw_row
 from verilocc_bench.execution import AnswerExecutor
 
 # The first of them waits until the interpreter is compiled.
 pytestmark = pytest.mark.slow
-
-__all__ = ["arena", "arena_folder"]
 
 
 @pytest.fixture(name="raw")

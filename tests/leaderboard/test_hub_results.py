@@ -11,11 +11,9 @@ from huggingface_hub import parse_eval_result_entries
 from leaderboard import hub_results as module
 from leaderboard.document import document_text
 from leaderboard.hub_results import main
-from tests.leaderboard.submissions import Arena, arena, arena_folder, check, submitted
+from tests.leaderboard.submissions import Arena, check, submitted
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["arena", "arena_folder"]
 
 MODEL = "someone/model"
 

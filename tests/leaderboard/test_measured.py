@@ -22,13 +22,11 @@ from leaderboard.measured import (
 from leaderboard.rendering.entries import BoardEntry
 from leaderboard.rendering.pages import BoardPage, entry_page
 from leaderboard.submission import read_submission
-from tests.leaderboard.submissions import Arena, arena, arena_folder, check, messages, submitted
+from tests.leaderboard.submissions import Arena, check, messages, submitted
 from verilocc_bench.cli import main
 from verilocc_bench.edits import Answer
 from verilocc_bench.files import write_atomically
 from verilocc_bench.measurement import DOCUMENT, FORMAT, RESULTS
-
-__all__ = ["arena", "arena_folder"]
 
 SHARP = "<b onclick=x>&"
 FIGURE: dict[str, Any] = {

@@ -33,7 +33,7 @@ from leaderboard.rendering.scatter import scatter_plot
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
 from leaderboard.seed import ENTRIES
 from tests.browser import browser
-from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submitted
+from tests.leaderboard.submissions import Arena, Submitted, submitted
 from tests.leaderboard.test_revalidate import broken
 from tests.sampling import some_of
 from verilocc_bench.allocators import BUILT_IN, Request
@@ -44,7 +44,7 @@ from verilocc_bench.report.occupation import occupation_of
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["arena_folder", "browser"]
+__all__ = ["browser"]
 
 SHARP = "<img src=x onerror=alert(1)>"
 

@@ -17,16 +17,7 @@ from leaderboard import revalidate as module
 from leaderboard.document import _marks
 from leaderboard.judging import EITHER, FunctionVerdict, judge_function
 from leaderboard.revalidate import COMMENT, REVALIDATION, WORK, main
-from tests.leaderboard.submissions import (
-    Arena,
-    Submitted,
-    arena,
-    arena_folder,
-    check,
-    kinds,
-    messages,
-    submitted,
-)
+from tests.leaderboard.submissions import Arena, Submitted, check, kinds, messages, submitted
 from tests.mutation import mutate
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main as verilocc_bench
@@ -34,8 +25,6 @@ from verilocc_bench.evaluation.records import Sample
 from verilocc_bench.verification import IndependentVerifier, Verdict
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["arena", "arena_folder"]
 
 
 def without_times(record: Any) -> Any:

@@ -20,13 +20,11 @@ from leaderboard.revalidate import main as revalidate_main
 from tests.hub.clients import python
 from tests.hub.look import ask, edit, look
 from tests.hub.server import LocalHub
-from tests.leaderboard.submissions import Arena, arena, arena_folder, submitted
+from tests.leaderboard.submissions import Arena, submitted
 from verilocc_bench.cli import build_parser, main
 from verilocc_bench.cli.evaluate_command import _configurations
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["arena", "arena_folder"]
 
 REPOSITORY = "verilocc/submissions"
 FILLED = {

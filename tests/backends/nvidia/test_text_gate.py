@@ -108,7 +108,7 @@ def test_one_run_of_nvdisasm_gives_both_listings() -> None:
     """Where an instruction is missing that is no NOP at the end, there is none."""
     cubin = assembled(LOOP)
     kernel = read_cubin(cubin).kernels[0]
-    both, code = code_and_life_ranges(cubin), cubin[kernel.code_offset :][: kernel.code_size]
+    both, code = code_and_life_ranges(cubin, ""), cubin[kernel.code_offset :][: kernel.code_size]
     found = parted(both, {kernel.name: code})
     assert found is not None
     assert parse_sass(found[0]) == parse_sass(disassemble(cubin))

@@ -36,8 +36,8 @@ needs_tools = pytest.mark.usefixtures("cuda")
 @pytest.fixture(autouse=True)
 def _asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """nvdisasm runs at each call, where other tests share what it said."""
-    plain = cuda_tools._disassemble.__wrapped__  # type: ignore[attr-defined]
-    monkeypatch.setattr(cuda_tools, "_disassemble", plain)
+    plain = cuda_tools.run_tool.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(cuda_tools, "run_tool", plain)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 _SECTION = re.compile(r"^(?=//-+ \.text\.(\S+) +-+$)", re.MULTILINE)
 _RULE = re.compile(r"// \+-")
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,8})\*/ .*(?=/\* 0x)")
-_BYTES = 16
 _NOP = bytes.fromhex("1879000000000000 0000000000c00f00")
 _NOP_LINES = "        /*{:04x}*/ NOP; /* 0x0000000000007918 */", "        /* 0x000fc00000000000 */"
 
@@ -51,12 +50,11 @@ def _parted(lines: list[str], code: bytes) -> tuple[list[str], list[str]] | None
             if int(instruction[1], 16) != address:
                 return None
             begun = instruction[0]
-            address += _BYTES
+            address += len(_NOP)
         else:
             ranges.append(line)
-    for place in range(address, len(code), _BYTES):
-        if code[place : place + _BYTES] != _NOP:
-            return None
-        listing[end:end] = (each.format(place) for each in _NOP_LINES)
-        end += len(_NOP_LINES)
+    left_out = range(address, len(code), len(_NOP))
+    if any(code[place : place + len(_NOP)] != _NOP for place in left_out):
+        return None
+    listing[end:end] = [each.format(place) for place in left_out for each in _NOP_LINES]
     return listing, ranges

@@ -168,8 +168,6 @@ def _listings(
     code = {each.name: data[each.code_offset :][: each.code_size] for each in kernels}
     try:
         both = parted(code_and_life_ranges(data, source, selection), code)
-    except MissingExtraError:
-        raise
     except InputError:  # perhaps it is the life ranges alone that fail
         both = None
     return both or (disassemble(data, source, selection), None)

@@ -148,9 +148,7 @@ def life_ranges(cubin: bytes, source: str | Path | None = None, symbols: Sequenc
     return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source, symbols)
 
 
-def code_and_life_ranges(
-    cubin: bytes, source: str | Path | None = None, symbols: Sequence[int] = ()
-) -> str:
+def code_and_life_ranges(cubin: bytes, source: str | Path, symbols: Sequence[int] = ()) -> str:
     """What `disassemble` and `life_ranges` say in one text (`one_listing`). Raises their errors."""
     options = dict.fromkeys((*CUDA_OPTIONS["nvdisasm"], *CUDA_OPTIONS["nvdisasm life ranges"]))
     return _disassemble(cubin, [*options], source, symbols)
