@@ -11,14 +11,8 @@ import pytest
 from tests.allocators.vector_registers import vector_registers
 from tests.generated import random_function
 from tests.sampling import some_of, some_rows
-from verilocc_bench.allocators import (
-    BUILT_IN,
-    Request,
-    SearchAllocator,
-)
-from verilocc_bench.allocators import (
-    answer_from_assignment as named,
-)
+from verilocc_bench.allocators import BUILT_IN, Request, SearchAllocator
+from verilocc_bench.allocators import answer_from_assignment as named
 from verilocc_bench.allocators.protocol import AllocationInterrupted, LabelUse
 from verilocc_bench.allocators.search import placing, portfolio
 from verilocc_bench.allocators.search.options import Means, SearchOptions

@@ -22,6 +22,7 @@ from verilocc_bench.analysis.lower_bounds.solve_blocks_again import (
     BlockPlace,
     PieceKind,
     _cut,
+    _pieces,
     no_filling_exists,
 )
 from verilocc_bench.errors import InputError
@@ -191,6 +192,10 @@ def test_registers_are_cut_into_aligned_pieces(kind: str, pieces: list[tuple[int
     (register_class,) = each.function.virtual_registers
     assert [(lanes.start, len(lanes)) for lanes in cut(register_class)] == pieces
     assert list(_cut(each, register_class)) == pieces
+    whole = Refutation(BoundKind.BLOCKS, (("R", 16),), maximal_cliques(each, ("R",)))
+    held = _pieces(each, whole, {register_class: tuple(pieces)}).elements()
+    wanted = [(length, [(lane, 0) for lane in range(length)]) for _, length in pieces]
+    assert sorted((kind.length, sorted(cells)) for kind, cells in held) == sorted(wanted)
 
 
 def test_pieces_may_be_apart_but_not_across_places() -> None:

@@ -17,9 +17,7 @@ from verilocc_bench.analysis.lower_bounds.cliques import (
     other_pairs,
 )
 from verilocc_bench.analysis.lower_bounds.demands import Demands, units_of_kind
-from verilocc_bench.analysis.lower_bounds.records import (
-    Shape,
-)
+from verilocc_bench.analysis.lower_bounds.records import Shape
 from verilocc_bench.analysis.lower_bounds.shapes import (
     file_group,
     fits,

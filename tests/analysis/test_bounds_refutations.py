@@ -17,17 +17,9 @@ from verilocc_bench.analysis.lower_bounds import residue_schedule, residues
 from verilocc_bench.analysis.lower_bounds.block_program import are_nested, solve_blocks
 from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.checking import _has_matching
-from verilocc_bench.analysis.lower_bounds.cliques import (
-    maximal_cliques,
-    other_pairs,
-)
+from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques, other_pairs
 from verilocc_bench.analysis.lower_bounds.demands import Demands, units_of_kind
-from verilocc_bench.analysis.lower_bounds.records import (
-    BoundKind,
-    Clique,
-    Refutation,
-    Shape,
-)
+from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, Refutation, Shape
 from verilocc_bench.analysis.lower_bounds.residue_schedule import (
     ScheduleResult,
     UnitTypes,
@@ -35,15 +27,8 @@ from verilocc_bench.analysis.lower_bounds.residue_schedule import (
     solve_schedule,
 )
 from verilocc_bench.analysis.lower_bounds.residues import refute_by_residues
-from verilocc_bench.analysis.lower_bounds.shapes import (
-    file_group,
-    most_registers,
-    shapes_of_value,
-)
-from verilocc_bench.analysis.lower_bounds.solve_again import (
-    no_placement_exists,
-    no_schedule_exists,
-)
+from verilocc_bench.analysis.lower_bounds.shapes import file_group, most_registers, shapes_of_value
+from verilocc_bench.analysis.lower_bounds.solve_again import no_placement_exists, no_schedule_exists
 from verilocc_bench.analysis.lower_bounds.solve_blocks_again import no_filling_exists
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function

@@ -24,12 +24,7 @@ from verilocc_bench.analysis.lower_bounds.infeasibility import (
     why_infeasible,
 )
 from verilocc_bench.analysis.lower_bounds.json_form import to_json
-from verilocc_bench.analysis.lower_bounds.records import (
-    BoundKind,
-    Clique,
-    LowerBound,
-    Refutation,
-)
+from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, LowerBound, Refutation
 from verilocc_bench.analysis.lower_bounds.search import lower_bound
 from verilocc_bench.analysis.lower_bounds.solver import (
     load_cp_model,

@@ -103,6 +103,12 @@ def test_matrix_instructions_need_wait_states_also_around_a_loop() -> None:
         *((0, 2, 5, True), (1, 2, 5, True)),
     }
     assert {each.block for each in found} == {1}
+    for fillers, distances in ((45, {48}), (46, set())):
+        long = body[:3] + [("V_NOP", (), ())] * fillers + body[3:]
+        found = listed(([], (1,)), (long, (1, 2)), ([("S_ENDPGM", (), ())], ()), width=4)
+        assert {
+            d.distance for d in found if (d.accessed.register, d.written.register) == (2, 0)
+        } == distances
 
 
 def test_instructions_of_other_targets_keep_their_order() -> None:

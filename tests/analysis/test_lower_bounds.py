@@ -11,11 +11,7 @@ from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import search
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate
-from verilocc_bench.analysis.lower_bounds.records import (
-    BoundKind,
-    LowerBound,
-    Refutation,
-)
+from verilocc_bench.analysis.lower_bounds.records import BoundKind, LowerBound, Refutation
 from verilocc_bench.analysis.lower_bounds.search import BoundSearch, lower_bound
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function

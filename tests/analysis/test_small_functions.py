@@ -10,14 +10,7 @@ from tests.generated import random_function
 from tests.verification.test_small_functions import KINDS
 from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits, loop_depths
 from verilocc_bench.analysis.interference import interference_sets, live_spans
-from verilocc_bench.ir import (
-    Block,
-    FixedUnits,
-    Function,
-    Instruction,
-    VirtualLanes,
-    print_function,
-)
+from verilocc_bench.ir import Block, FixedUnits, Function, Instruction, VirtualLanes, print_function
 from verilocc_bench.selftest.oracle import Oracle
 
 PORTION = 8

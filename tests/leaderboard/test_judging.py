@@ -10,14 +10,7 @@ from typing import Any
 
 import pytest
 
-from leaderboard.judging import (
-    EITHER,
-    FunctionVerdict,
-    _is_copy,
-    _Known,
-    _middle,
-    judge_function,
-)
+from leaderboard.judging import EITHER, FunctionVerdict, _is_copy, _Known, _middle, judge_function
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import BankConflicts
 from verilocc_bench.dataset import Row, load_rows
@@ -239,6 +232,9 @@ def test_nearly_a_label_is_a_copy_of_it() -> None:
         renamed = {name: f"v{(int(base[1:]) + 7) % 10}" for name, base in shared.items()}
         renamed |= {f"%{n}": "v200" for n in range(changed)}
         assert _is_copy(Answer(renamed), shared) == copy
+    pairs = {name: f"v{int(base[1:]) // 2}" for name, base in label.items()}
+    moved = {name: f"v{int(base[1:]) + 1}" for name, base in pairs.items()}
+    assert _is_copy(Answer(moved), pairs)  # half as many registers as names are few
     assert not _is_copy(Answer(dict.fromkeys(shared, "v0")), shared)
     assert not _is_copy(Answer(label), None)
     assert not _is_copy(Answer(label, Edits({900: "V 1 v"})), label)

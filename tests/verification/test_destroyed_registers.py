@@ -6,11 +6,7 @@ import pytest
 
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.lower_bounds import (
-    check_certificate,
-    lower_bound,
-    proves_infeasible,
-)
+from verilocc_bench.analysis.lower_bounds import check_certificate, lower_bound, proves_infeasible
 from verilocc_bench.edits import Answer, parse_edits
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import parse_function

@@ -9,6 +9,7 @@ import pytest
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.ir import parse_function
+from verilocc_bench.settings.judges import FAST, INDEPENDENT
 from verilocc_bench.verification import (
     FastVerifier,
     FindingKind,
@@ -16,6 +17,7 @@ from verilocc_bench.verification import (
     collisions,
     explain,
 )
+from verilocc_bench.verification.judges import Effort, Judges
 from verilocc_bench.verification.symbolic import checker
 
 HEADER = """verilocc-bench 1
@@ -68,6 +70,8 @@ def test_all_pairs_of_one_register_are_counted() -> None:
     assert not every.uncounted
     assert not first.uncounted
     assert "uncounted" not in first.to_json()
+    opinion = Judges(problem, [FAST, INDEPENDENT], Effort(findings=40)).ask(in_one(problem))
+    assert [len(told) for told in opinion.findings.values()] == [40, 40]
 
 
 def test_a_count_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

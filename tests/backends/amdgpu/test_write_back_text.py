@@ -15,15 +15,7 @@ from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import (
-    Action,
-    Answer,
-    EditedFunction,
-    Move,
-    Reload,
-    Spill,
-    edit_function,
-)
+from verilocc_bench.edits import Action, Answer, EditedFunction, Move, Reload, Spill, edit_function
 from verilocc_bench.ir import FixedUnits, Instruction, Operand, VirtualLanes
 
 Event = tuple[str, tuple[FixedUnits, ...], tuple[FixedUnits, ...]]

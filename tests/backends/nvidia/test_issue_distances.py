@@ -6,11 +6,7 @@ import pytest
 
 from benchmarks.distance_mining import evidence, mine, table_to_json
 from tests.backends.nvidia.assembly import NO_BARRIERS, assemble, encoded
-from verilocc_bench.backends.nvidia.distance_table import (
-    PairKind,
-    distance_table,
-    table_from_json,
-)
+from verilocc_bench.backends.nvidia.distance_table import PairKind, distance_table, table_from_json
 from verilocc_bench.backends.nvidia.hazards import HazardKind
 from verilocc_bench.backends.nvidia.issue_distances import (
     HORIZON,

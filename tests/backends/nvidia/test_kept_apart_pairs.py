@@ -15,11 +15,7 @@ from tests.backends.nvidia.assembly import assemble, encoded
 from tests.backends.nvidia.test_kept_apart import model_of
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
-from verilocc_bench.backends.nvidia.distance_table import (
-    DistanceTable,
-    PairKind,
-    distance_table,
-)
+from verilocc_bench.backends.nvidia.distance_table import DistanceTable, PairKind, distance_table
 from verilocc_bench.backends.nvidia.hazards import Hazard, HazardKind, find_hazards
 from verilocc_bench.backends.nvidia.issue_distances import HORIZON, timed_accesses
 from verilocc_bench.backends.nvidia.kept_apart import (

@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.nvidia.assembled_kernels import (
-    SUBROUTINES,
-    assembled,
-    linear_scan,
-    permuted,
-)
+from tests.backends.nvidia.assembled_kernels import SUBROUTINES, assembled, linear_scan, permuted
 from tests.backends.nvidia.assembly import assemble, encoded
 from tests.sampling import in_turns
 from verilocc_bench.allocators import answer_from_assignment

@@ -33,11 +33,7 @@ from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
 from verilocc_bench.backends.nvidia.one_listing import parted
-from verilocc_bench.backends.nvidia.read import (
-    GatedFunction,
-    disassembled_function,
-    load_kernel,
-)
+from verilocc_bench.backends.nvidia.read import GatedFunction, disassembled_function, load_kernel
 from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
