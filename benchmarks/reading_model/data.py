@@ -18,13 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.reading_model.made_up import (
-    fragmented,
-    made_up,
-    random_opening,
-    waves,
-    with_budget,
-)
+from benchmarks.reading_model.made_up import fragmented, made_up, random_opening, waves, with_budget
 from verilocc_bench.model.reading.conversation import (
     INDEX,
     NAME_COUNT,

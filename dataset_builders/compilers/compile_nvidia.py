@@ -22,12 +22,7 @@ from verilocc_bench.analysis import VECTOR
 from verilocc_bench.backends.nvidia.flow import opcode_stem
 from verilocc_bench.backends.nvidia.read import GatedFunction, disassembled_function, load_kernel
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.tools import (
-    CUDA_TOOLS,
-    assemble,
-    options_for,
-    tool_version,
-)
+from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, assemble, options_for, tool_version
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir.text import FORMAT_LINE

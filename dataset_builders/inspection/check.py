@@ -32,12 +32,7 @@ from dataset_builders.inspection.findings import (
     Content,
     Findings,
 )
-from dataset_builders.inspection.layout import (
-    LEAKAGE,
-    ParquetPlace,
-    files_in,
-    locate_dataset,
-)
+from dataset_builders.inspection.layout import LEAKAGE, ParquetPlace, files_in, locate_dataset
 from dataset_builders.inspection.leakage_check import check_leakage, sampled_pairs
 from dataset_builders.inspection.lists_check import check_lists, check_relations
 from dataset_builders.inspection.parquet_stream import (

@@ -26,12 +26,7 @@ from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from dataset_builders.experts.registry import SOURCES
 from dataset_builders.inspection.documents import ROW_LIST_FORM, check_lines
 from dataset_builders.inspection.findings import CheckKind, Findings
-from dataset_builders.inspection.layout import (
-    ROW_LIST,
-    locate_dataset,
-    parquet_place,
-    raw_places,
-)
+from dataset_builders.inspection.layout import ROW_LIST, locate_dataset, parquet_place, raw_places
 from dataset_builders.inspection.parquet_stream import stream_rows
 from dataset_builders.journal.journal import decode_document, result_from_document
 from dataset_builders.sweeps import point_from_json

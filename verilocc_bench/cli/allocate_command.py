@@ -13,12 +13,7 @@ from verilocc_bench.cli.output_stream import tell_objective
 from verilocc_bench.cli.verify_command import words_of_valid
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import (
-    judge,
-    resolve_model,
-    settings_kind,
-    settled_samples,
-)
+from verilocc_bench.evaluation import judge, resolve_model, settings_kind, settled_samples
 from verilocc_bench.files import is_stream, write_output
 from verilocc_bench.settings.command_line import check_flags, read_settings
 from verilocc_bench.settings.language_model import LanguageModelSettings

@@ -6,13 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from verilocc_bench.cli.argument_types import (
-    HelpFormatter,
-    names,
-    natural,
-    output_folder,
-    positive,
-)
+from verilocc_bench.cli.argument_types import HelpFormatter, names, natural, output_folder, positive
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from verilocc_bench.machine.fields import (
-    ATOMIC,
-    DATA_HIGH,
-    RETURNS,
-    SIGNED,
-    STORES,
-    TWO_PLACES,
-)
+from verilocc_bench.machine.fields import ATOMIC, DATA_HIGH, RETURNS, SIGNED, STORES, TWO_PLACES
 
 (
     PLAIN, SWAP, COMPARE_SWAP, ADD, SUBTRACT, MIN_SIGNED, MIN_UNSIGNED, MAX_SIGNED, MAX_UNSIGNED,

@@ -28,15 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-from verilocc_bench.measurement import (
-    CONTROL,
-    DOCUMENT,
-    OWN,
-    RESULTS,
-    Line,
-    is_right,
-    verdict_of,
-)
+from verilocc_bench.measurement import CONTROL, DOCUMENT, OWN, RESULTS, Line, is_right, verdict_of
 
 START_SECONDS = 60.0
 """The most for a process to start, and to prepare the inputs of a kernel."""

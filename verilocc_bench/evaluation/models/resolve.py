@@ -16,10 +16,7 @@ from verilocc_bench.evaluation.models.python_code import from_plug_in, from_pyth
 from verilocc_bench.model.reading.reading_allocator import BESIDE, ReadingAllocator
 from verilocc_bench.model.shipped import PACKAGED, SHIPPED, is_gguf, is_shipped, shipped_folder
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
-from verilocc_bench.settings.language_model import (
-    EndpointSettings,
-    LocalModelSettings,
-)
+from verilocc_bench.settings.language_model import EndpointSettings, LocalModelSettings
 from verilocc_bench.settings.program import ProgramSettings
 
 PLUG_IN_GROUP = "verilocc_bench.allocators"

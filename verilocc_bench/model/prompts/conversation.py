@@ -7,10 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from verilocc_bench.allocators import (
-    Example,
-    Request,
-)
+from verilocc_bench.allocators import Example, Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Choice, Literal, Message, Segment

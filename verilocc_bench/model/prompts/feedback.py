@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from verilocc_bench.allocators import (
-    Feedback,
-    Request,
-)
+from verilocc_bench.allocators import Feedback, Request
 from verilocc_bench.settings.allocator import FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
 

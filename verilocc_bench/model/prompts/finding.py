@@ -17,12 +17,7 @@ import re
 from dataclasses import replace
 
 from verilocc_bench.model.language_model import Completion, Finish
-from verilocc_bench.model.prompts.reading import (
-    KEY,
-    Unparsable,
-    UnparsableReason,
-    read_object,
-)
+from verilocc_bench.model.prompts.reading import KEY, Unparsable, UnparsableReason, read_object
 
 _TAG = "(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection)"
 _BEGIN = re.compile(

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from verilocc_bench.allocators import (
-    Assistance,
-    Request,
-)
+from verilocc_bench.allocators import Assistance, Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Ask, Episode, Message

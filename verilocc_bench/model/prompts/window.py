@@ -6,10 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from typing import ClassVar
 
-from verilocc_bench.allocators import (
-    Assistance,
-    Request,
-)
+from verilocc_bench.allocators import Assistance, Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass, format_class
@@ -30,10 +27,7 @@ from verilocc_bench.model.prompts.feedback import (
     latest_attempt,
 )
 from verilocc_bench.model.prompts.prompt_format import PromptFormat
-from verilocc_bench.model.prompts.reading import (
-    Unparsable,
-    UnparsableReason,
-)
+from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason
 from verilocc_bench.model.prompts.units import base_ranges, runs_of
 from verilocc_bench.model.prompts.windows import Window, cut_windows
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind

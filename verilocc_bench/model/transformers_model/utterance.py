@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import random
 
-from verilocc_bench.model.language_model import (
-    Alternative,
-    Ask,
-    Completion,
-    Finish,
-    TokenSampling,
-)
+from verilocc_bench.model.language_model import Alternative, Ask, Completion, Finish, TokenSampling
 from verilocc_bench.model.transformers_model.constraint_walker import ConstraintWalker
 from verilocc_bench.model.transformers_model.token_codec import TextStream, TokenCodec
 
