@@ -8,7 +8,12 @@ score and the reciprocal of its sum; no logarithm is ever needed.
 import triton
 import triton.language as tl
 
-from dataset_builders.kernels.common import LOG2_E, hyperbolic_tangent, load_tile, power_of_two
+from dataset_builders.kernels.common import (
+    LOG2_E,
+    hyperbolic_tangent,
+    load_tile,
+    power_of_two,
+)
 
 # Finite, so that a row with nothing visible yet never computes inf - inf.
 HIDDEN = tl.constexpr(-1.0e30)

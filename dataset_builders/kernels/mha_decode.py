@@ -3,7 +3,12 @@
 import triton
 import triton.language as tl
 
-from dataset_builders.kernels.common import LOG2_E, hyperbolic_tangent, load_tile, power_of_two
+from dataset_builders.kernels.common import (
+    LOG2_E,
+    hyperbolic_tangent,
+    load_tile,
+    power_of_two,
+)
 from dataset_builders.kernels.mha import HIDDEN
 
 

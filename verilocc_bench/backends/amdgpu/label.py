@@ -132,8 +132,9 @@ def read_label(
             if pair is not None:
                 for name, base in _bases(pair):
                     if registers.setdefault(name, base) != base:
+                        # Rows of datasets say it in these words.
                         raise LiveRangesSplit(
-                            f"%{name} has another register in line {pair.before.line}"
+                            f"%{name} has two registers, in line {pair.before.line} another"
                         )
             elif runs is not None:
                 copies.append(runs)
