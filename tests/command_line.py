@@ -64,7 +64,7 @@ class CommandLine:
         """The one line that says why the command is unusable."""
         printed = self(*words, status=2)
         assert not printed.out
-        assert printed.err.startswith("verilocc-bench")
+        assert printed.err.startswith("verilocc-bench"), printed.err
         assert printed.err.count("\n") == 1, printed.err
         for part in said:
             assert str(part) in printed.err

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import CommandLine
+from tests.evaluation import hostile_allocators
 from verilocc_bench.allocators import FailureKind, LabelUse, Response
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluation.asking import settled_samples
@@ -22,7 +23,7 @@ from verilocc_bench.settings.allocator import AllocatorSettings
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-MODULE = "python:tests.evaluation.hostile_allocators"
+MODULE = f"python:{hostile_allocators.__name__}"
 ROW = load_rows("mini").rows[0]
 ONE = ["--arch", "gfx942", "--family", "gemm", "--limit", "1"]
 
