@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Compiling all of 350 MB of Python takes minutes; Python compiles what it imports.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
-# uv takes a fifth of pip's time. It looks for packages where pip would; where it finds no way, pip installs.
+# uv takes a quarter of pip's time. It looks for packages where pip would; where it finds no way, pip installs.
 PIP_SETTINGS := s/^[^.]*\.index-url=/export UV_INDEX_URL=/p; s/^[^.]*\.extra-index-url=/export UV_EXTRA_INDEX_URL=/p; s/^[^.]*\.find-links=/export UV_FIND_LINKS=/p
 INSTALL = eval "$$($(BIN)/python -m pip config list | sed -n '$(PIP_SETTINGS)')"; \
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --index-strategy unsafe-best-match --constraint constraints.txt pip --editable '.$(EXTRAS)' \

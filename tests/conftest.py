@@ -47,8 +47,6 @@ SLOW_FIXTURES = {"cuda", "llc"}
 SHARED_TOOLS = re.compile(
     r"(/usr|.*/nvidia/cu)\S*/bin/(llc|llvm-mc|llvm-objdump|nvdisasm|ptxas)(-22)?"
 )
-MADE = ("kernel.cubin", "kernel.out", "output")
-"""The files that these tools write."""
 
 gc.disable()  # while modules are imported, hardly anything becomes garbage
 
